@@ -5,9 +5,9 @@
    (`last_commit`): its commit record in the partition's own log. The group's coordinator is asked for the committed
    offset C too. If that differs, although a worker committed it, it is asked again for a while; then the log counts.
 3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
-4. Bring a model to C (`restore_plan`): load the snapshot that the pointer names, at S <= C, or keep the state in
-   memory, if that stands at C.
-   Relearn the models of plans in between, if they were relearned where the plans were taken (`relearned_models`).
+4. Bring a model to C (`restore_choice` among the ways of `restore_plan`): load the snapshot that the pointer names, at
+   S <= C, or keep the state in memory, if that stands at C. Relearn the models of plans in between, if they were
+   relearned where the plans were taken (`relearned_models`).
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
 6. The loop then replays S..C, learning without emitting, and counts the records: if the last commit had read another
    number of them, the partition is restored again, and `--on-restore-failure` decides. From C on the loop emits.
@@ -37,6 +37,7 @@ from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.restoring.last_commit import LastCommit, read_last_commit
 from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
 from driftway.worker.stream.task.restoring.relearned_models import with_relearned
+from driftway.worker.stream.task.restoring.restore_choice import choose
 from driftway.worker.stream.task.restoring.restore_context import MakeModel, RestoreContext, restore_context
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
@@ -82,7 +83,7 @@ def restore(
         last = read_last_commit(context)
         plan = RestorePlan.of(context, last, gap)
         missing = find_missing_outputs(context, last)
-        found = plan.choose(missing, in_memory_offset)
+        found = choose(plan, missing, in_memory_offset)
         if found.model is not None and last.record is not None:
             found.model.decoder.set_aside_from = last.record.set_aside_from
         found = with_relearned(found, plan)

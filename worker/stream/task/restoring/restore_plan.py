@@ -1,4 +1,4 @@
-"""Decide where a partition continues: with a model at the committed offset, or as a policy says if there is none."""
+"""The ways to a model at the committed offset: a snapshot, an older one, the whole log, or what a policy allows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Self
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
-from driftway.worker.kafka.log_reader.visibility import first_of_later_epoch
 from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
@@ -19,14 +17,15 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
-from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
-from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset, outcome
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, outcome
 
 
 @dataclass
 class RestorePlan:
-    """Finds a model for the committed offset, or refuses.
+    """What is known of a partition that is restored, and the ways to a model for it.
+
+    `driftway.worker.stream.task.restoring.restore_choice` chooses among them.
 
     Parameters
     ----------
@@ -44,6 +43,10 @@ class RestorePlan:
         Why the last attempt to relearn the committed state failed; None if none has.
     scan : SnapshotScan or None
         Result of scanning the snapshot topic; None until it was scanned.
+    gone : str
+        Why no older snapshot can be used, for messages: models of a plan behind it cannot be relearned.
+    unlearnable : bool
+        Whether an attempt to relearn such models has failed.
     """
 
     context: RestoreContext
@@ -54,8 +57,8 @@ class RestorePlan:
     pointer: Pointer | None
     gap: RecordsDiffer | None = None
     scan: SnapshotScan | None = None
-    gone: str = ""  # why an older snapshot cannot be used: models of a plan behind it cannot be relearned
-    unlearnable: bool = False  # whether an attempt to relearn such models has failed
+    gone: str = ""
+    unlearnable: bool = False
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit, gap: RecordsDiffer | None = None) -> Self:
@@ -73,7 +76,7 @@ class RestorePlan:
 
         The broker deletes an offset with its topic, and at-least-once has no record of it.
         """
-        newest = self._scan_topic(SnapshotScan(self.context.partition, 0, self.high)).newest
+        newest = self.scan_topic(SnapshotScan(self.context.partition, 0, self.high)).newest
         if newest is None or newest[1].recreated(self.context.ids.input) is None:
             return self
         pointer, read = newest
@@ -87,7 +90,7 @@ class RestorePlan:
         return self.last.input_read if record is None or record.offset == self.committed else None
 
     @property
-    def _follows_records(self) -> bool:
+    def follows_records(self) -> bool:
         """Whether a state depends on more than the input: on the order of labels, or on exchanges, as recorded."""
         return bool(self.context.settings.label_topic or self.context.settings.topics.shared)
 
@@ -96,171 +99,16 @@ class RestorePlan:
         """Whether the input topic was deleted and recreated since the last commit; False if ids are not known."""
         return self.last.input_read.recreated(self.context.ids.input) is not None
 
-    def choose(self, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
-        """Bring a model to the committed offset.
-
-        Parameters
-        ----------
-        missing : MissingOutputs or None
-            Outputs of the last commits that are missing.
-        in_memory_offset : int or None
-            Committed offset of the state that the task has in memory.
-
-        Raises
-        ------
-        CannotRestore
-            A policy refuses.
-        """
-        last, end = self.last, self if missing is None else replace(self, committed=missing.until)
-        if last.unreadable is not None:
-            return self.by_policy(last.unreadable)
-        if self.recreated:
-            return self.in_new_topic(in_memory_offset)
-        if last.offset is None:
-            return self.without_offset()
-        if self.context.transactions is not None and last.in_transaction and last.record is None:
-            return self.by_policy(
-                f"offset {last.offset} was committed by a worker, but its own log has no record of it"
-            )
-        shares = self.context.settings.topics.shares
-        if missing is not None and shares in missing.present:
-            return end.by_policy(
-                f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
-            )
-        if missing is not None and missing.unrecorded_from is not None and self._follows_records:
-            return end.by_policy(missing.reason(self.context.settings.topics))
-        if (cut := self._cut_at()) is not None:
-            return self.in_cut_log(cut, missing, in_memory_offset)
-        if self.gap is not None:
-            found = end.by_policy(self._explained_gap(self.gap))
-        elif missing is not None:
-            found = self.before_lost_outputs(missing)
-        elif last.pointer is not None and in_memory_offset == self.committed:
-            found = RestoreResult(None, in_memory_offset, in_memory_offset, self.pointer)
-        else:
-            found = self.from_pointer_or_fallback()
-        if found.position < self.low or max(found.committed, end.committed) > self.high:
-            return self.by_offset_policy(replace(found, committed=end.committed, missing_outputs=None))
-        return replace(found, note=joined_notes(last.note, found.note))
-
-    def without_offset(self) -> RestoreResult:
-        """Without a committed offset, start a new group as `--start` says; for a lost offset a policy decides."""
-        if self.last.record is not None:
-            return self.by_policy(
-                f"the group's offset is gone (deleted, or expired); the last one was {self.committed}"
-            )
-        begun = self._began_at_the_end()
-        where = self.context.settings, self.context.partition, self.low, self.high
-        start = first_offset(*where) if begun is None else begun
-        note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
-        return RestoreResult(
-            self.context.make_model(), start, start, None, note, history_start=start if begun is None else None
-        )
-
-    def _began_at_the_end(self) -> int | None:
-        """Return where the group started at the log's end and died before its first commit; None if it did not."""
-        if self.context.settings.start != LATEST:
-            return None
-        found = self._scan_topic(SnapshotScan(self.context.partition, 0, self.high))
-        if found.history_start is None or found.candidates or not self.low <= found.history_start <= self.high:
-            return None
-        return found.history_start
-
-    def in_new_topic(self, in_memory_offset: int | None) -> RestoreResult:
-        """Go on at the start of a topic that was recreated, with what was learned, as --on-offset-out-of-range allows.
-
-        No other option does: every one that goes on at the committed offset would skip rows of the new topic.
-        """
-        context, committed = self.context, self.committed
-        reason = (
-            f"topic {context.settings.input} was deleted and recreated after offset {committed} of it was committed: "
-            f"its id was {self.last.input_read.topic}, now it is {context.ids.input}"
-        )
-        outcome = f"keeps what was learned and predicts the new topic from its start, offset {self.low}, on"
-        if context.settings.on_offset_out_of_range != EARLIEST:
-            raise CannotRestore(
-                f"cannot restore {context.where}: {reason}; only --on-offset-out-of-range {EARLIEST} goes on, which "
-                f"{outcome}"
-            )
-        note = f"{reason}; --on-offset-out-of-range {EARLIEST} {outcome}"
-        return self._among_other_records(self.low, self.low, note, in_memory_offset)
-
-    def _cut_at(self) -> int | None:
-        """Return where the input's log was cut below the committed offset; None if it was not, or that is not known.
-
-        Others may have been written there since: then their leader epoch is higher than that of those that were read.
-        """
-        record, read, context = self.last.record, self.last.input_read, self.context
-        if not self.last.in_transaction or record is None or record.offset != self.committed or not self._same_topic:
-            return None
-        end, place = min(self.committed, self.high), (context.settings.input, context.partition)
-        found = first_of_later_epoch(context.reader, *place, self.low, end, read.epoch, context.deadline)
-        return self.high if found is None and self.committed > self.high else found
-
-    def in_cut_log(self, cut: int, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
-        """Go on in a log that was cut below the committed offset, as --on-offset-out-of-range allows."""
-        context, committed = self.context, self.committed
-        reason = (
-            f"its log was cut at offset {cut}, as by an unclean election of a leader: rows {cut} to {committed - 1} "
-            f"were predicted and are gone, it ends at {self.high} now"
-        )
-        if missing is not None:
-            reason += f"; {missing.reason(context.settings.topics)}, and stays so"
-        starts = {EARLIEST: cut, LATEST: self.high}
-        offers = {word: f"keeps what was learned and predicts from {start} on" for word, start in starts.items()}
-        policy = context.settings.on_offset_out_of_range
-        if policy not in starts:
-            choices = ", ".join(f"{word} {offer}" for word, offer in offers.items())
-            raise CannotRestore(f"cannot restore {context.where}: {reason}; --on-offset-out-of-range {choices}")
-        note = f"{reason}; --on-offset-out-of-range {policy} {offers[policy]}"
-        return self._among_other_records(starts[policy], cut, note, in_memory_offset)
-
-    def _among_other_records(self, start: int, same: int, note: str, in_memory_offset: int | None) -> RestoreResult:
-        """Go on with what was learned at `start` of a log whose records from `same` on are not those that were read."""
-        record, committed = self.last.record, self.committed
-        before = replace(self, pointer=self.pointer if record is None else record.pointer or self.pointer)
-        if in_memory_offset == committed:
-            found = RestoreResult(None, committed, committed, None)
-        else:
-            try:
-                found = before.from_pointer()
-            except BadSnapshot as error:
-                found = before.from_older_snapshot(str(error)) or before.by_policy(str(error))
-        relearns = not self.recreated and not self._follows_records and self.low <= found.position < same
-        learned = same if relearns else found.position
-        if learned < committed:
-            note += f"; rows {learned} to {committed - 1} that are gone were not learned: no snapshot holds them"
-        return RestoreResult(
-            found.model,
-            found.position if relearns else start,
-            start,
-            None,
-            joined_notes(found.note, note),
-            history_start=self.low,
-            keeps_learned=found.history_start is None,
-            decided=True,
-            new_topic=True,
-        )
-
     def from_pointer_or_fallback(self) -> RestoreResult:
         """Load the snapshot that the pointer names, or fall back if it cannot be used."""
         try:
             return self.from_pointer()
         except BadSnapshot as error:
             reason, damaged = str(error), isinstance(error, DamagedSnapshot)
-        return (damaged and (self.from_older_snapshot(reason) or self.from_log_start(reason))) or self.by_policy(reason)
-
-    def before_lost_outputs(self, missing: MissingOutputs) -> RestoreResult:
-        """Load a model from before the rows with missing outputs; without one a policy may let them stay missing."""
-        reason, end = missing.reason(self.context.settings.topics), replace(self, committed=missing.until)
-        before = replace(self, committed=missing.since, pointer=None)
-        found = before.from_older_snapshot(reason) or before.from_log_start(reason)
-        if found is None and self.context.settings.on_restore_failure == REPLAY:
-            found = before.by_policy(reason)
-        if found is None:
-            return end.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
-        missing = missing.with_emissions({} if before.scan is None else before.scan.emissions, self.context.topics)
-        return replace(found, missing_outputs=missing, note=f"{found.note}; writing {missing.what}")
+        found = None
+        if damaged:
+            found = self.from_older_snapshot(reason) or self.from_log_start(reason)
+        return found or self.by_policy(reason)
 
     def from_pointer(self) -> RestoreResult:
         """Load the snapshot that the pointer names."""
@@ -320,7 +168,7 @@ class RestorePlan:
         """Apply --on-offset-out-of-range: the learner keeps what it has learned."""
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {self.low} to {self.high}"
         choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
-        if found.committed > self.high and not self._same_topic:  # maybe a new topic, of which no row was predicted
+        if found.committed > self.high and not self.same_topic:  # maybe a new topic, of which no row was predicted
             needed += ": it ends before the committed offset, so it was truncated, or the topic was recreated"
             del choices[LATEST]
         elif found.committed > self.high:
@@ -353,14 +201,9 @@ class RestorePlan:
         return found.position if self.low <= found.position <= self.high else self.high, self.high
 
     @property
-    def _same_topic(self) -> bool:
+    def same_topic(self) -> bool:
         """Whether the input is known to be the topic of the last commit."""
         return self.context.ids.input is not None and self.last.input_read.topic == self.context.ids.input
-
-    def _explained_gap(self, gap: RecordsDiffer) -> str:
-        """Say what a relearning found, and why, as far as that can be known."""
-        settings = self.context.settings
-        return f"{gap}: {why_records_differ(settings, (settings.input, settings.label_topic), gap.missing)}"
 
     def _load(self, place: Pointer) -> tuple[Model, InputRead | None]:
         """Load a snapshot into a new model; return that, and what its state has read of the input."""
@@ -389,10 +232,10 @@ class RestorePlan:
             # The record of a plan's place stands behind the snapshot that was written where it was taken.
             planned = self.last.record is not None and self.last.record.plan > FIRST
             before = None if self.pointer is None or planned else self.pointer.first
-            self.scan = self._scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
+            self.scan = self.scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
         return self.scan
 
-    def _scan_topic(self, scan: SnapshotScan, before: int | None = None) -> SnapshotScan:
+    def scan_topic(self, scan: SnapshotScan, before: int | None = None) -> SnapshotScan:
         """Scan the snapshot topic, up to its offset `before` if that is given."""
         context, topic = self.context, self.context.settings.topics.snapshots
         first, end = watermarks(context.reader, topic, context.partition, context.deadline)

@@ -1,0 +1,105 @@
+"""Choose where a partition continues: with a model at the committed offset, or as a policy says if there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
+from driftway.worker.settings import LATEST, REPLAY
+from driftway.worker.state.changelog.input_count import RecordsDiffer
+from driftway.worker.state.changelog.snapshot_scan import SnapshotScan
+from driftway.worker.stream.task.restoring.changed_log import cut_at, in_cut_log, in_new_topic
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.restore_context import joined_notes
+from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
+
+
+def choose(plan: RestorePlan, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
+    """Bring a model to the committed offset.
+
+    Parameters
+    ----------
+    plan : RestorePlan
+        What is known of the partition.
+    missing : MissingOutputs or None
+        Outputs of the last commits that are missing.
+    in_memory_offset : int or None
+        Committed offset of the state that the task has in memory.
+
+    Raises
+    ------
+    CannotRestore
+        A policy refuses.
+    """
+    last, end = plan.last, plan if missing is None else replace(plan, committed=missing.until)
+    if last.unreadable is not None:
+        return plan.by_policy(last.unreadable)
+    if plan.recreated:
+        return in_new_topic(plan, in_memory_offset)
+    if last.offset is None:
+        return _without_offset(plan)
+    if plan.context.transactions is not None and last.in_transaction and last.record is None:
+        return plan.by_policy(f"offset {last.offset} was committed by a worker, but its own log has no record of it")
+    shares = plan.context.settings.topics.shares
+    if missing is not None and shares in missing.present:
+        return end.by_policy(
+            f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
+        )
+    if missing is not None and missing.unrecorded_from is not None and plan.follows_records:
+        return end.by_policy(missing.reason(plan.context.settings.topics))
+    if (cut := cut_at(plan)) is not None:
+        return in_cut_log(plan, cut, missing, in_memory_offset)
+    if plan.gap is not None:
+        found = end.by_policy(_explained_gap(plan, plan.gap))
+    elif missing is not None:
+        found = _before_lost_outputs(plan, missing)
+    elif last.pointer is not None and in_memory_offset == plan.committed:
+        found = RestoreResult(None, in_memory_offset, in_memory_offset, plan.pointer)
+    else:
+        found = plan.from_pointer_or_fallback()
+    if found.position < plan.low or max(found.committed, end.committed) > plan.high:
+        return plan.by_offset_policy(replace(found, committed=end.committed, missing_outputs=None))
+    return replace(found, note=joined_notes(last.note, found.note))
+
+
+def _without_offset(plan: RestorePlan) -> RestoreResult:
+    """Without a committed offset, start a new group as `--start` says; for a lost offset a policy decides."""
+    if plan.last.record is not None:
+        return plan.by_policy(f"the group's offset is gone (deleted, or expired); the last one was {plan.committed}")
+    begun = _began_at_the_end(plan)
+    where = plan.context.settings, plan.context.partition, plan.low, plan.high
+    start = first_offset(*where) if begun is None else begun
+    note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
+    return RestoreResult(
+        plan.context.make_model(), start, start, None, note, history_start=start if begun is None else None
+    )
+
+
+def _began_at_the_end(plan: RestorePlan) -> int | None:
+    """Return where the group started at the log's end and died before its first commit; None if it did not."""
+    if plan.context.settings.start != LATEST:
+        return None
+    found = plan.scan_topic(SnapshotScan(plan.context.partition, 0, plan.high))
+    if found.history_start is None or found.candidates or not plan.low <= found.history_start <= plan.high:
+        return None
+    return found.history_start
+
+
+def _before_lost_outputs(plan: RestorePlan, missing: MissingOutputs) -> RestoreResult:
+    """Load a model from before the rows with missing outputs; without one a policy may let them stay missing."""
+    reason, end = missing.reason(plan.context.settings.topics), replace(plan, committed=missing.until)
+    before = replace(plan, committed=missing.since, pointer=None)
+    found = before.from_older_snapshot(reason) or before.from_log_start(reason)
+    if found is None and plan.context.settings.on_restore_failure == REPLAY:
+        found = before.by_policy(reason)
+    if found is None:
+        return end.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
+    missing = missing.with_emissions({} if before.scan is None else before.scan.emissions, plan.context.topics)
+    return replace(found, missing_outputs=missing, note=f"{found.note}; writing {missing.what}")
+
+
+def _explained_gap(plan: RestorePlan, gap: RecordsDiffer) -> str:
+    """Say what a relearning found, and why, as far as that can be known."""
+    settings = plan.context.settings
+    return f"{gap}: {why_records_differ(settings, (settings.input, settings.label_topic), gap.missing)}"
