@@ -182,7 +182,10 @@ class _Sample:
             pass
         self.newlines = any("\n" in cell or "\r" in cell for row in self.rows for cell in row)
         widths = Counter(len(row) for row in self.rows[1:])
-        self.width = widths.most_common(1)[0][0] if widths else len(self.rows[0]) if self.rows else 0
+        if widths:
+            self.width = widths.most_common(1)[0][0]
+        else:
+            self.width = len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
         self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
 

@@ -29,8 +29,8 @@ def rows_of(outcome: Outcome) -> list[Row]:
     spent = {"seconds": round(outcome.seconds, 6)}
     if outcome.protocol == PREQUENTIAL:
         several = len(outcome.parts) > 1
-        return [{**whole, **({"partition": p} if several else {}), **part, **spent} for p, part in
-                enumerate(outcome.parts)]  # fmt: skip
+        numbered = enumerate(outcome.parts)
+        return [{**whole, **({"partition": p} if several else {}), **part, **spent} for p, part in numbered]
     prefix = "holdout_" if outcome.protocol == HOLDOUT else ""
     counts = {"parts": len(outcome.parts)}
     if outcome.protocol != HOLDOUT:

@@ -72,7 +72,6 @@ MISSING = {
 }
 """Errors for a topic that was deleted, and for any topic from a broker that has just started."""
 
-
 UNREADABLE = {
     KafkaError._BAD_COMPRESSION,
     KafkaError._BAD_MSG,
@@ -131,7 +130,9 @@ class RecordTooLarge(TaskError):
 
 def code_of(failure: Exception) -> int | None:
     """Return the client's code of a failure to write; None if it has none."""
-    error = failure.error if isinstance(failure, DeliveryFailed) else failure.args[0] if failure.args else None
+    error = failure.args[0] if failure.args else None
+    if isinstance(failure, DeliveryFailed):
+        error = failure.error
     return error.code() if isinstance(error, KafkaError) else None
 
 

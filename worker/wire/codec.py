@@ -232,8 +232,10 @@ def _row_template(
     words = target.words()
     fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
     probability = closing + b',"probability":0.' if sure else None
-    sets = (b"" if sure else closing) + b',"set":[' if covering else None
-    behind = b"]" if covering else b"" if sure else closing
+    if sure:
+        closing = b""  # the probability closes the list of scores
+    sets = closing + b',"set":[' if covering else None
+    behind = b"]" if covering else closing
     backs = [behind + b',"y":' + word + end for word in words]
     return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability, before_words=sets)
 
@@ -361,13 +363,16 @@ def write_events(
 
 def write_label(name: Any, y: float, labels: Sequence[str] | None = None) -> bytes:
     """Encode the label of an earlier event as JSON; `name` is the event's id, `labels` as in `write_events`."""
-    whole = y.is_integer() and abs(y) < LARGEST_SHORT
-    word = as_number(labels[int(y)]) if labels else int(y) if whole else y
+    word: Any = y
+    if labels:
+        word = as_number(labels[int(y)])
+    elif y.is_integer() and abs(y) < LARGEST_SHORT:
+        word = int(y)
     return orjson.dumps({"id": name, "y": word})
 
 
 def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None) -> list[bytes]:
-    """Encode events whose labels are not all shorts numbers."""
+    """Encode events whose labels are not all short numbers."""
     shorts = _short(y).tolist()
     labels = [None if math.isnan(v) else int(v) if short else v for v, short in zip(y.tolist(), shorts, strict=True)]
     rows: list[Any] = X.tolist()

@@ -58,7 +58,9 @@ def exit_code(findings: Iterable[Finding]) -> int:
     """Return the exit code: that of the first error, `WARNED` if there are warnings only, else 0."""
     found = list(findings)
     errors = [one.exit_code for one in found if one.status == ERROR]
-    return errors[0] if errors else WARNED if worst(found) == WARNING else 0
+    if errors:
+        return errors[0]
+    return WARNED if worst(found) == WARNING else 0
 
 
 def in_words(findings: Iterable[Finding]) -> str:

@@ -192,8 +192,10 @@ def _begin(settings: WorkerSettings, at: Position) -> int:
     """Offset at which the worker would begin, as far as the log has it."""
     if at.committed is not None:
         wanted = at.committed
+    elif isinstance(settings.start, int):
+        wanted = settings.start
     else:
-        wanted = settings.start if isinstance(settings.start, int) else at.high if settings.start == LATEST else at.low
+        wanted = at.high if settings.start == LATEST else at.low
     return min(max(wanted, at.low), at.high)
 
 

@@ -119,13 +119,21 @@ def parsed_places(given: tuple[str, ...], option: str = "--at") -> dict[int, int
     return places
 
 
+def _begins(model: PlannedModel) -> str:
+    """Say with which state a model begins; empty if with its initial one."""
+    if model.origin:
+        return f"from {model.origin}"
+    if model.relearned:
+        return "relearned"
+    return "" if model.file is None else f"from file {model.file.name}"
+
+
 def print_plan(plan: ModelPlan) -> None:
     """Print a plan's number, when it was written and what was changed, and a line for each model."""
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
     click.echo(shown(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}"))
     for i, model in enumerate(plan.models):
-        begins = f"from {model.origin}" if model.origin else "relearned" if model.relearned else ""
-        begins = begins or ("" if model.file is None else f"from file {model.file.name}")
+        begins = _begins(model)
         origin = f"  ({begins})" if begins else ""
         click.echo(shown(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}"))
     watching = plan.configuration

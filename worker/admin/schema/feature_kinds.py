@@ -37,7 +37,9 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         about = f"lists of words, {len(seen.words):,} different"
         return _words(found, seen, str(seen.path), len(seen.words)), about
     if not seen.scalars:
-        return None, "list" if seen.lists else "always empty" if seen.empties else "always null"
+        if seen.lists:
+            return None, "list"
+        return None, "always empty" if seen.empties else "always null"
     if seen.lists or seen.objects:
         return None, "list in some events" if seen.lists else "object in some events"
     if seen.scalars < RARE * found.rows:

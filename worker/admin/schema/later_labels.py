@@ -69,7 +69,9 @@ def later_labels(
         Paths that the user named.
     """
     objects = [object_in(value) for value in values]
-    names = LABELS if label is None else label.steps if label.source == ROW and len(label.steps) == 1 else ()
+    names: Sequence[str] = LABELS
+    if label is not None:
+        names = label.steps if label.source == ROW and len(label.steps) == 1 else ()
     name = next((one for one in names if any(each is not None and one in each for each in objects)), None)
     if name is None:
         return None

@@ -212,7 +212,9 @@ class RiverLearner(Learner):
         if chosen is None:
             score[0] = 0.0
             return
-        ahead = log_odds(probabilities) if self._sure else 1.0 if chosen else -1.0
+        ahead = 1.0 if chosen else -1.0
+        if self._sure:
+            ahead = log_odds(probabilities)
         score[0] = max(ahead, 0.0) if chosen else min(ahead, -SMALLEST)
 
     def _score_classes(self, x: dict[Any, float], score: Array) -> None:

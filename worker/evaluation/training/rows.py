@@ -126,7 +126,7 @@ class StreamRows:
         """Number of rows to read, if known."""
         known: int | None = self._stream.rows
         left = None if known is None else max(0, known - self._skip)
-        return self._limit if left is None else left if self._limit is None else min(left, self._limit)
+        return min((n for n in (left, self._limit) if n is not None), default=None)
 
     def blocks(self) -> Blocks:
         """Read the rows, starting at the first.

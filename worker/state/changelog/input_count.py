@@ -37,12 +37,12 @@ class RecordsDiffer(TaskError):
     action = ErrorAction.RETRY
 
     def __init__(self, expected: InputRead, found: InputRead) -> None:
+        if found.records < expected.records:
+            read = f"only {found.records:,} of them could be read again"
+        else:
+            read = f"{found.records:,} were read again"
         super().__init__(
-            f"the committed state stands for {expected.records:,} records since offset {expected.since}, but only "
-            f"{found.records:,} of them could be read again"
-            if found.records < expected.records
-            else f"the committed state stands for {expected.records:,} records since offset {expected.since}, but "
-            f"{found.records:,} were read again"
+            f"the committed state stands for {expected.records:,} records since offset {expected.since}, but {read}"
         )
         self.missing = expected.records - found.records
 

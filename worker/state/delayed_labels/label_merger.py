@@ -254,9 +254,9 @@ class LabelMerger:
             return None
         since = now if self._waits_since is None else self._waits_since
         of_events = event_times(events, self._event_line, self._doubted, round(1000 * time.time()))
-        of_labels = (
-            None if labels is None else label_times(labels, self._label_line, count_awaited if self._at_end else None)
-        )
+        of_labels = None
+        if labels is not None:
+            of_labels = label_times(labels, self._label_line, count_awaited if self._at_end else None)
         n = len(events)
         if labels is not None and now - since < MAX_IDLE_SECONDS:
             n = of_events.sure
@@ -273,7 +273,10 @@ class LabelMerger:
         if n == len(events) > 1 and of_labels is not None and self._at_end:
             # The last label may have to wait for its row, which these events may bring.
             n -= int(of_labels.unconfirmed[-1] or of_labels.wrong[-1])
-        self._waits_since = None if n == len(events) else since if n == 0 else now
+        if n == len(events):
+            self._waits_since = None
+        else:
+            self._waits_since = since if n == 0 else now
         if n == 0:
             return None
         self._ready_until = int(events.offsets[n - 1]) + 1
@@ -330,9 +333,9 @@ class LabelMerger:
             self._label_line = int(label_due[taken - 1])
         else:
             latest = int(event_due.max())
-            self._latest_event_time = (
-                latest if self._latest_event_time is None else max(self._latest_event_time, latest)
-            )
+            if self._latest_event_time is not None:
+                latest = max(self._latest_event_time, latest)
+            self._latest_event_time = latest
         self._event_line = int(event_due.max())
         place = MergePosition(int(events.offsets[-1]) + 1, end)
         self.order = self.order.followed_by(place, joins, corrections_of(events, event_due), corrected)

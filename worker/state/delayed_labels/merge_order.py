@@ -84,7 +84,9 @@ class MergeOrder:
         """
         held = [one for one in (self.begin, *self.steps) if one.offset >= low.offset and one.label >= low.label]
         before = [one for one in held if offset is not None and one.offset <= offset]
-        return before[-1] if before else held[0] if held else self.end
+        if before:
+            return before[-1]
+        return held[0] if held else self.end
 
     def as_list(self) -> list[Any]:
         """Convert to JSON values; without corrections, to those of versions that knew none."""

@@ -99,10 +99,9 @@ class CommittedModel:
         last = self._loaded
         if last is None or last.basis is None or last.basis.settings is not basis.settings:
             return False
-        sizes = [[one.parts[place].nbytes for place, _ in self._copied] for one in (last, saved)]
-        return (last.schema, last.calibration, len(last.parts), sizes[0]) == (
-            saved.schema, saved.calibration, len(saved.parts), sizes[1],
-        )  # fmt: skip
+        if (last.schema, last.calibration, len(last.parts)) != (saved.schema, saved.calibration, len(saved.parts)):
+            return False
+        return all(last.parts[place].nbytes == saved.parts[place].nbytes for place, _ in self._copied)
 
 
 def _used(model: Model) -> list[tuple[int, Bytes]]:

@@ -141,7 +141,10 @@ class Connection(asyncio.Protocol):
             self._ahead = 0
         if self._paused != (self._ahead > MOST_HEAD) and not self._transport.is_closing():
             self._paused = not self._paused
-            (self._transport.pause_reading if self._paused else self._transport.resume_reading)()
+            if self._paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
 
     def _take(self) -> bool:
         """Take the next part of a request; return whether there was one."""

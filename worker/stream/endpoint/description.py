@@ -35,8 +35,13 @@ def operations(settings: WorkerSettings, most_bytes: int, most_events: int) -> d
     body = event if packed else {"oneOf": [event, {"type": "array", "items": event, "maxItems": most_events}]}
     kind = "application/octet-stream" if packed else JSON
     named = {"in": "query", "required": False}
-    key = {"name": "key", **named, "schema": {"type": "string"}, "description": "Key of the events: it chooses the "
-           "partition as the producer does (murmur2, as Kafka's Java clients and `driftway replay`)."}  # fmt: skip
+    key = {
+        "name": "key",
+        **named,
+        "schema": {"type": "string"},
+        "description": "Key of the events: it chooses the partition as the producer does (murmur2, as Kafka's Java "
+        "clients and `driftway replay`).",
+    }
     number = {"name": "partition", **named, "schema": OFFSET, "description": "The partition; it wins over the key."}
     return {
         "predict": {

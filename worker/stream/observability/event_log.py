@@ -103,6 +103,13 @@ def _plain(value: Any) -> Any:
     return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
+def _level(number: int) -> str:
+    """Return the level of a line for one of the `logging` module."""
+    if number >= logging.ERROR:
+        return ERROR
+    return WARNING if number >= logging.WARNING else INFO
+
+
 class LoggingBridge(logging.Handler):
     """Writes records of the `logging` module to the event log.
 
@@ -120,5 +127,4 @@ class LoggingBridge(logging.Handler):
         traceback = {}
         if record.exc_info and self._event_log.form == JSON:
             traceback = {"traceback": logging.Formatter().formatException(record.exc_info)}
-        level = ERROR if record.levelno >= logging.ERROR else WARNING if record.levelno >= logging.WARNING else INFO
-        self._event_log.log(level, record.getMessage(), traceback, record.name)
+        self._event_log.log(_level(record.levelno), record.getMessage(), traceback, record.name)

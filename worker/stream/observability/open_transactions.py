@@ -141,8 +141,10 @@ class OpenTransactions:
         self._logged[partition] = one.offset, now
         self._event_log.warning(
             "rows wait behind an open transaction of another producer",
-            at=f"{self._settings.input}/{partition}@{one.offset}", offsets=one.waiting, seconds=one.seconds,
-        )  # fmt: skip
+            at=f"{self._settings.input}/{partition}@{one.offset}",
+            offsets=one.waiting,
+            seconds=one.seconds,
+        )
 
     def _began(self, partition: int, offset: int) -> float:
         """Return when the record at an offset was written; now if that cannot be read."""

@@ -110,7 +110,7 @@ def encode_predictions(
     name = challenger.encode()
     asked = {PLAN: plan != 1, NAME: bool(name), **_confidence_bits(confidence)}
     mask = sum(bit for bit, is_there in asked.items() if is_there)
-    version = VERSION if not mask else PLANNED if mask == PLAN else OPTIONAL
+    version = _version(mask)
     dtype = _prediction(k, version, mask, len(name))
     buffer = take_buffer(n * dtype.itemsize)
     rows = buffer[: n * dtype.itemsize].view(dtype)
@@ -157,7 +157,9 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
     begin = (values[0] if values else b"").ljust(WITH_FIELDS.itemsize, b"\0")
     first = np.frombuffer(begin, WITH_FIELDS, 1)
     version = int(first["version"][0]) if first["version"][0] in (PLANNED, OPTIONAL) else VERSION
-    mask = int(first["fields"][0]) if version == OPTIONAL else PLAN if version == PLANNED else 0
+    mask = PLAN if version == PLANNED else 0
+    if version == OPTIONAL:
+        mask = int(first["fields"][0])
     if mask & ~KNOWN:
         raise ValueError(f"record 0, a packed prediction, has fields that this version does not know: mask {mask:#x}")
     form = _prediction(int(first["n_scores"][0]), version, mask)
@@ -231,6 +233,13 @@ def _confidence_bits(confidence: Confidence) -> dict[int, bool]:
 def _members(packed_bits: NDArray[np.uint8], k: int) -> Flags:
     """Return which classes are in each set, b1[n, K], of records with k scores."""
     return np.unpackbits(packed_bits, axis=1, count=_classes(k), bitorder="little").astype(np.bool_)
+
+
+def _version(mask: int) -> int:
+    """Return the version of the format in which the fields of a mask are written."""
+    if mask == 0:
+        return VERSION
+    return PLANNED if mask == PLAN else OPTIONAL
 
 
 def _classes(k: int) -> int:

@@ -19,7 +19,9 @@ KINDS = BINARY, MULTICLASS, NUMBER = "binary", "multiclass", "regression"
 
 def kind_of(target: Target) -> str:
     """Return the kind of the models that predict a target."""
-    return NUMBER if target.task == REGRESSION else MULTICLASS if target.n_classes > 2 else BINARY
+    if target.task == REGRESSION:
+        return NUMBER
+    return MULTICLASS if target.n_classes > 2 else BINARY
 
 
 def avro_schema(kind: str) -> str:

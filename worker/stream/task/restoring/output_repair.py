@@ -212,7 +212,9 @@ class OutputCheck:
             least = self._least_known(checked[repaired - 1])
             if least < since:
                 since, present = least, {one: keys | self._outputs.ending(one, least) for one, keys in present.items()}
-        return MissingOutputs(since, until, present, newest.offset if later else None) if present else None
+        if not present:
+            return None
+        return MissingOutputs(since, until, present, newest.offset if later else None)
 
     def _least_known(self, record: CommitRecord) -> int:
         """Return the input offset up to which outputs are there in the topics in which those of a commit are hidden.
