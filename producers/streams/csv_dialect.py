@@ -329,14 +329,17 @@ def _columns(
         empty = all(not row[i].strip() for row in sample.rows[1:] if len(row) > i)
         if i == 0 or empty:
             left_out.add(header[i])
-            place = "last" if i == len(header) - 1 else "first" if i == 0 else f"{i + 1}th"
-            notes.append(
-                f"its {place} column has neither a name nor values and is left out"
-                if empty
-                else "its first column has no name and is left out as the index of a data frame"
-            )
+            notes.append(_without_name(i, len(header), empty))
     require_distinct(path, header, advice=": rename one of them in its header")
     return tuple(header), frozenset(left_out)
+
+
+def _without_name(i: int, n: int, empty: bool) -> str:
+    """Say why column i of n, which has no name, is left out; `empty` if it has no values either."""
+    if not empty:
+        return "its first column has no name and is left out as the index of a data frame"
+    places = {n - 1: "last column", 0: "first column"}
+    return f"its {places.get(i, f'column {i + 1}')} has neither a name nor values and is left out"
 
 
 def _looks_like_a_row(sample: _Sample, decimal: str) -> bool:

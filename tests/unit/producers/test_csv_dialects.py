@@ -79,6 +79,7 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ('"a","b","y"\n' + body('"row {i}",{a},{b},{y}\n'), "its first column has no name"),
         ("a,b,y\n" + body("{a},{b},{y},\n"), "its last column has neither a name nor values"),
         ("a,b,y,\n" + body("{a},{b},{y},\n"), "its last column has neither a name nor values"),
+        ("a,,b,y\n" + body("{a},,{b},{y}\n"), "its column 2 has neither a name nor values"),
     ],
 )
 def test_a_file_is_read_as_it_is_written(tmp_path: Path, text: str, note: str | None) -> None:
