@@ -309,8 +309,8 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
                 evaluation.step(rows if filling is None else filling.fill(rows), y[inside])
         row += len(X)
         progress(len(X))
-    parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
-             for one in evaluations]  # fmt: skip
+    alone = [one.parts[0] for one in evaluations]
+    parts = [{"rows": part.rows, "rejected": part.rejected, **part.point()} for part in alone]
     return _outcome(stream, job, counter, tuple(spans), parts, sum(one.seconds for one in evaluations))
 
 

@@ -20,12 +20,9 @@ BROKER_SESSION_MS = 9_000
 GUESS_SECONDS = 2.0
 """How long to wait for it: a broker that has just died does not answer, and the default is a good guess."""
 
-
 CLEANUP, MIN_IN_SYNC = JUDGED = "cleanup.policy", "min.insync.replicas"
 """Settings that `judged_settings` needs."""
 MAX_MESSAGE = "max.message.bytes"
-
-
 DELETE = "delete"
 COMPACTED_OUTPUT = (
     "no record without a key can be written to it, such as the prediction of an event that has none, and of each key "

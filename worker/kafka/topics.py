@@ -18,7 +18,6 @@ LARGEST_RECORD = 10_485_760
 """Largest output record in bytes. An output can be longer than its event (a rejected event is written in full, with
 headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
 
-
 OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", "_confluent-metrics"))
 """Topics of programs beside Kafka; Kafka's own begin with two underscores."""
 MOST_NAME, MOST_PREFIX = 249, 230

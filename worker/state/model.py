@@ -142,8 +142,10 @@ class Model:
         outputs.alarms, outputs.points = observed.alarms, observed.points
         self.rows += len(batch)
         if emit and len(batch):
-            (own, *others), plan = [learner.kind for learner in self._learners], self.plan.number
-            outputs.keys, emitted = batch.keys, [one.at(steps.row_operations) for one in observed.models]
+            own, *others = (learner.kind for learner in self._learners)
+            emitted = [one.at(steps.row_operations) for one in observed.models]
+            plan = self.plan.number
+            outputs.keys = batch.keys
             outputs.predictions = encoded(batch, emitted[0], own, self.settings, plan)
             asked = self.settings.pass_headers
             passed = passed_headers(batch.headers, asked) if asked else None
@@ -291,7 +293,8 @@ class Model:
         if continued is None:
             return False
         self.settings = replace(self.settings, events=continued)
-        set_aside_from, self.decoder = self.decoder.set_aside_from, make_decoder(self.settings, self._check_schema)
+        set_aside_from = self.decoder.set_aside_from
+        self.decoder = make_decoder(self.settings, self._check_schema)
         self.decoder.set_aside_from = set_aside_from
         self._note_identity(continued.shape)
         return True

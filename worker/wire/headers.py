@@ -99,15 +99,19 @@ def read_headers(headers: Headers | None) -> Headers | None:
 
 def picked_headers(headers: Headers | None, pick: NDArray[np.int64]) -> Headers | None:
     """Return the headers of the records with these indices, i8[n]."""
-    if headers is None or isinstance(headers, LazyHeaders):
-        return None if headers is None else headers.picked(pick)
+    if headers is None:
+        return None
+    if isinstance(headers, LazyHeaders):
+        return headers.picked(pick)
     return [headers[i] for i in pick.tolist()]
 
 
 def chosen_headers(headers: Headers | None, keep: NDArray[np.bool_]) -> Headers | None:
     """Return the headers of the records where `keep`, bool[n], is true."""
-    if headers is None or isinstance(headers, LazyHeaders):
-        return None if headers is None else headers.picked(np.flatnonzero(keep))
+    if headers is None:
+        return None
+    if isinstance(headers, LazyHeaders):
+        return headers.picked(np.flatnonzero(keep))
     return list(compress(headers, keep.tolist()))
 
 

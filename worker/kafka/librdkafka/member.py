@@ -135,8 +135,13 @@ class LibrdkafkaMember(Member):
         """Rebalance callback of the library; it must not raise."""
         try:
             assigned, revoked, lost = self._listeners or (_nothing,) * 3
-            taken_away = lost if self._library.assignment_lost(handle) else revoked
-            (assigned if code == ASSIGN else taken_away)(partitions_of(places))
+            if code == ASSIGN:
+                listener = assigned
+            elif self._library.assignment_lost(handle):
+                listener = lost
+            else:
+                listener = revoked
+            listener(partitions_of(places))
         except BaseException as error:
             self._callback_error = error
 

@@ -223,10 +223,12 @@ class PendingRows:
         done, segments, start = np.zeros(3, np.int64), list[Segment](), 0
         for end in cuts:
             arrange(self._store, rows, labels, order, done, end, self._with_expired)
-            segments.append(Segment(start, start := int(done[2]), True, self.delay_fields()))
+            begin, start = start, int(done[2])
+            segments.append(Segment(begin, start, True, self.delay_fields()))
         arrange(self._store, rows, labels, order, done, n + 1, self._with_expired)
         k = int(done[2])
-        segments += [Segment(start, k, False)] if k > start else []
+        if k > start:
+            segments.append(Segment(start, k, False))
         row, label = row[:k], label[:k]
         pick = np.where(row >= 0, row, n + label)
         is_row = (row >= 0) & (slot[:k] != LABEL_EXPIRED)

@@ -55,5 +55,6 @@ class Calibrated:
             A value in it is out of range: it is damaged.
         """
         if len(memory) == self.calibrator.state.nbytes:
-            self.calibrator.check_state(found := np.frombuffer(memory, np.uint8))
+            found = np.frombuffer(memory, np.uint8)
+            self.calibrator.check_state(found)
             self.calibrator.state.memory[:] = found

@@ -61,7 +61,8 @@ class LabelConsumer:
         for partition, task in self._tasks.items():
             if (one := task.merger) is not None:
                 one.reading = self._has_room(partition, one)
-                mergers |= {partition: one} if one.reading else {}
+                if one.reading:
+                    mergers[partition] = one
         if mergers or self._mergers:
             self._fetch(mergers)
         others = self._tasks.keys() - {records.partition for records in arrived}

@@ -70,7 +70,8 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
         To be classified by `driftway.worker.kafka.error_handling`.
     """
     made = _require_partitions(context)
-    ended, unreadable = None if context.transactions is None else context.end_hanging(), None
+    ended = None if context.transactions is None else context.end_hanging()
+    unreadable = None
     try:
         record = _newest_record(context)
     except Malformed as error:
@@ -117,12 +118,12 @@ def _require_partitions(context: RestoreContext) -> str | None:
     """
     settings, partition = context.settings, context.partition
     created = [name for name in context.topics.outputs() if _require_partition(context, name)]
-    for name in (settings.label_topic,) if settings.label_topic else ():  # an input: never altered here
-        if (count := context.partitions_of(name)) <= partition:
-            raise TopicMissing(
-                f"label topic {name} has {count} partitions, but none for partition {partition} of {settings.input}: "
-                f"{grow_command(name, context.partitions_of(settings.input))} gives it as many as the input has"
-            )
+    labels = settings.label_topic  # an input: never altered here
+    if labels and (count := context.partitions_of(labels)) <= partition:
+        raise TopicMissing(
+            f"label topic {labels} has {count} partitions, but none for partition {partition} of {settings.input}: "
+            f"{grow_command(labels, context.partitions_of(settings.input))} gives it as many as the input has"
+        )
     return f"created {', '.join(created)} again: somebody had deleted it" if created else None
 
 

@@ -38,9 +38,10 @@ def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
 
 def _rounds(found: RestoreResult, plan: RestorePlan) -> tuple[str | None, RestoreResult]:
     """Return a message about a missing round, or None, and the result with the rounds that are there."""
-    new_history, exchange = found.history_start is not None, None if found.model is None else found.model.exchange
-    record = plan.last.record
-    sharing, last = _sharing_state(plan.context, new_history), None if record is None else record.rounds
+    new_history = found.history_start is not None
+    exchange = None if found.model is None else found.model.exchange
+    last = None if plan.last.record is None else plan.last.record.rounds
+    sharing = _sharing_state(plan.context, new_history)
     found = replace(found, sharing=sharing)
     if new_history or exchange is None:
         return None, found
