@@ -106,7 +106,11 @@ class ParameterSpec:
             raise ParameterError(f"{name} must be true or false, got {value!r}")
         if not self.is_list:
             return self._check_number(name, value)
-        parts = value.split("/") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
+        parts: Sequence[Any] = [value]
+        if isinstance(value, str):
+            parts = value.split("/")
+        elif isinstance(value, Sequence):
+            parts = value
         return tuple(self._check_number(name, part) for part in parts)
 
     def _check_number(self, name: str, value: Any) -> float | int:

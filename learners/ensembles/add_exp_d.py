@@ -37,10 +37,11 @@ class AddExpD(Ensemble):
         base: str = learner("gaussian_nb", "Learner of every expert.")
         beta: float = decay_factor("a mistake")
         gamma: float = number(
-            0.1, "Weight of a new expert, as a share of the sum of all; the proof requires < (1 - beta) / "
-            "2.", above=0.0,
+            0.1,
+            "Weight of a new expert, as a share of the sum of all; the proof requires < (1 - beta) / 2.",
+            above=0.0,
             at_most=1.0,
-        )  # fmt: skip
+        )
         max_experts: int = pool_size()
         prune: str = choice(
             "weakest", PRUNE, "Which expert leaves a full pool for a new one; the proof is for `oldest`."

@@ -92,7 +92,9 @@ class WeightedMajority(Learner):
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         read = super()._read(parameters)
-        text = read.experts if read.experts != DEFAULT else OF_MORE if self.n_classes > 2 else OF_TWO
+        text = read.experts
+        if text == DEFAULT:
+            text = OF_MORE if self.n_classes > 2 else OF_TWO
         try:
             experts = [spec.create(self.n_features, self.n_classes, self.task) for spec in Spec.parse_list(text)]
         except ValueError as error:

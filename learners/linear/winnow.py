@@ -70,9 +70,10 @@ class Winnow(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        form = (NORMALIZED if p.normalize else BALANCED) if p.balanced else UNBALANCED
-        eta, threshold = (p.eta, 0.0) if p.balanced else (LN_2, p.theta * self.width)
-        given = Multiplication(form, eta, p.U, threshold)
+        if p.balanced:
+            given = Multiplication(NORMALIZED if p.normalize else BALANCED, p.eta, p.U, 0.0)
+        else:
+            given = Multiplication(UNBALANCED, LN_2, p.U, p.theta * self.width)
         return UpdateRule(score, learn, given, Logarithms, uses_weight=True, begin=renew)
 
 

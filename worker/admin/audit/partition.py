@@ -107,7 +107,8 @@ class PartitionAudit:
         for batch in self._batches():
             rest = batch
             while len(rest):
-                self._compare_snapshots(following := int(rest.offsets[0]))
+                following = int(rest.offsets[0])
+                self._compare_snapshots(following)
                 self._take_plans(following)
                 part = rest.before(self._cut(rest))
                 self._require(self._model.advance(part))

@@ -116,7 +116,8 @@ class LogEnds:
             self._asking = standalone_consumer(self._properties, {})  # the old one may know no broker any more
             raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
         self._silent_since = None
-        self._known.update(ends := {(place.topic, place.partition): place.offset for place in found})
+        ends = {(place.topic, place.partition): place.offset for place in found}
+        self._known.update(ends)
         return ends
 
     def lately(self, topics: Mapping[str, int]) -> dict[PartitionId, int]:
