@@ -49,10 +49,10 @@ def accumulate(inbox: Inbox, averagers: Collection[ModelAverager], record: Excha
     inbox[record.partition] = tuple(old if new is None else to.combine(old, new) for to, old, new in pairs)
 
 
-def combine(peer: ModelAverager, j: int, since: int, inbox: Inbox, neighbour: float) -> Aggregate | None:
+def combine(averager: ModelAverager, j: int, since: int, inbox: Inbox, neighbour: float) -> Aggregate | None:
     """Aggregate the pending updates for learner `j`, in partition order; `since`: rows since its last update."""
     updates = [parts[j] for _, parts in sorted(inbox.items())]
-    return peer.aggregate(since, [one for one in updates if one is not None], neighbour)
+    return averager.aggregate(since, [one for one in updates if one is not None], neighbour)
 
 
 class Round(NamedTuple):
@@ -81,15 +81,15 @@ class ModelExchange:
 
     def __init__(self, share: SharingOption, partition: int) -> None:
         self._share, self._partition = share, partition
-        self._peers: dict[int, ModelAverager] = {}
-        """Averagers by learner number."""
+        self._averagers: dict[int, ModelAverager] = {}
+        """Number of a learner that shares -> its averager."""
         self.model_digest = ""
         """Digest of the learners' identities: only models with equal ones can be averaged."""
         self._state = State(
             {"exchange.round": ("i8", (1,)), "exchange.rows": ("i8", (1,)), "exchange.sent_at": ("i8", (1,))}
         )
         self._began: State | None = None
-        """Labelled rows when each sharing learner began, i8[peers]; None: all began with the history."""
+        """Labelled rows when each learner that shares began, i8[averagers]; None: all began with the history."""
         self._log: list[bytes | None] = []
         self._replay_from = 0
         self._replay: deque[tuple[RecordHeader, bytes]] | None = None
@@ -120,7 +120,7 @@ class ModelExchange:
     @property
     def averagers(self) -> tuple[ModelAverager, ...]:
         """Averagers of the learners that share."""
-        return tuple(self._peers.values())
+        return tuple(self._averagers.values())
 
     @property
     def round_number(self) -> int:
@@ -155,8 +155,8 @@ class ModelExchange:
         """
         gossip = self._share.method == GOSSIP
         sharing = [(i, one) for i, one in enumerate(learners) if i != only_predicts and one.sharing is not None]
-        self._peers = {i: ModelAverager(one, gossip) for i, one in sharing}
-        self._began = State({"exchange.began": ("i8", (len(self._peers),))}) if joined and self._peers else None
+        self._averagers = {i: ModelAverager(one, gossip) for i, one in sharing}
+        self._began = State({"exchange.began": ("i8", (len(self._averagers),))}) if joined and self._averagers else None
         self.model_digest = model_digest
 
     def go_on_from(self, before: ModelExchange, kept: Sequence[int | None]) -> None:
@@ -174,11 +174,11 @@ class ModelExchange:
         """
         self._state.memory[:] = before._state.memory
         rows = int(self._state["exchange.rows"][0])
-        for j, (i, peer) in enumerate(self._peers.items()):
+        for j, (i, averager) in enumerate(self._averagers.items()):
             number, began = kept[i], rows
-            peer.begin()
-            if number is not None and number in before._peers:
-                peer.state.memory[:] = before._peers[number].state.memory
+            averager.begin()
+            if number is not None and number in before._averagers:
+                averager.state.memory[:] = before._averagers[number].state.memory
                 began = before._began_at(number)
             if self._began is not None:
                 self._began["exchange.began"][j] = began
@@ -191,12 +191,12 @@ class ModelExchange:
 
     def _began_at(self, i: int) -> int:
         """Labelled rows when learner `i` began."""
-        return 0 if self._began is None else int(self._began["exchange.began"][[*self._peers].index(i)])
+        return 0 if self._began is None else int(self._began["exchange.began"][[*self._averagers].index(i)])
 
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: round and row counts, and each sharing learner's model after its last update."""
         began = [] if self._began is None else [self._began.memory]
-        return [self._state.memory, *began, *(exchange.state.memory for exchange in self._peers.values())]
+        return [self._state.memory, *began, *(one.state.memory for one in self.averagers)]
 
     def replay(self, log: Sequence[bytes | None], offset: int) -> None:
         """Replay rounds from an input offset on before any new one; new ones also wait for `start`.
@@ -235,7 +235,7 @@ class ModelExchange:
     @property
     def wants_records(self) -> bool:
         """Whether new rounds are allowed and learners share, so that the topic must be read."""
-        return self._may_start and bool(self._peers)
+        return self._may_start and bool(self._averagers)
 
     @property
     def all_partitions(self) -> range:
@@ -244,11 +244,11 @@ class ModelExchange:
 
     def read(self, value: bytes) -> ExchangeRecord | None:
         """Parse a record of the topic for learners of `model_digest`; None if it does not fit them."""
-        return ExchangeRecord.read(value, [exchange.template for exchange in self.averagers])
+        return ExchangeRecord.read(value, [averager.template for averager in self.averagers])
 
     def receive(self, partition: int, offset: int, record: ExchangeRecord | None, time: int) -> None:
         """Accept a record parsed by `read`, with its timestamp in ms; one that was already seen is ignored."""
-        if offset < self.next_offsets.get(partition, 0) or not self._peers:
+        if offset < self.next_offsets.get(partition, 0) or not self._averagers:
             return
         self.next_offsets[partition] = offset + 1
         if record is None or record.model_digest != self.model_digest:
@@ -256,7 +256,7 @@ class ModelExchange:
         elif partition == self._partition:
             self._awaits_own_record &= record.round_number < self.round_number
         elif partition in neighbours(self._partition, self._partitions, self._share):
-            accumulate(self._inbox, self._peers.values(), record)
+            accumulate(self._inbox, self._averagers.values(), record)
             self._times[partition] = time
 
     # Rounds.
@@ -270,7 +270,7 @@ class ModelExchange:
             A round to replay is missing from the log.
         """
         self._rounds, self._results = [], []
-        if not self._peers:
+        if not self._averagers:
             return
         counts = np.cumsum(~np.isnan(y))
         before, sent_at = int(self._state["exchange.rows"][0]), int(self._state["exchange.sent_at"][0])
@@ -317,16 +317,16 @@ class ModelExchange:
 
     def segments(self, i: int, n: int) -> Iterator[tuple[int, int]]:
         """Yield the segments of n rows between learner `i`'s rounds, each of which runs before the next segment."""
-        exchange, start = self._peers.get(i), 0
-        if exchange is not None:
+        averager, start = self._averagers.get(i), 0
+        if averager is not None:
             for this_round, results in zip(self._rounds, self._results, strict=True):
                 yield start, this_round.row
-                self._run_round(exchange, this_round, results)
+                self._run_round(averager, this_round, results)
                 start = this_round.row
         yield start, n
 
     def _run_round(
-        self, peer: ModelAverager, current: Round, results: list[tuple[Aggregate | None, ModelUpdate | None]]
+        self, averager: ModelAverager, current: Round, results: list[tuple[Aggregate | None, ModelUpdate | None]]
     ) -> None:
         """Run one learner's part of a round, and append what it received and sent to `results`."""
         j = len(results)
@@ -335,13 +335,13 @@ class ModelExchange:
             since = min(since, current.rows - int(self._began["exchange.began"][j]))
         if current.record is None:
             received = combine(
-                peer, j, since, self._inbox, neighbour_weight(self._partition, self._partitions, self._share)
+                averager, j, since, self._inbox, neighbour_weight(self._partition, self._partitions, self._share)
             )
         else:
             received = current.record.received[j]
             if self.observer is not None:
                 self.observer(current.record, j, self.averagers, since)
-        sent, merged = peer.exchange(since, received)
+        sent, merged = averager.exchange(since, received)
         self.refused += received is not None and not merged
         results.append((received, sent))
 
