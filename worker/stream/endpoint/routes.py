@@ -96,7 +96,7 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
     for route in routes:
         if (route.method, route.path) == (method, path):
             return route, {name: values[-1] for name, values in query.items()}
-    allowed = ", ".join(methods)
+    allowed = ", ".join(methods).replace("GET", "GET, HEAD")  # HEAD is answered as GET, without the body
     raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
 
 

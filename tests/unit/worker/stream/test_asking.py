@@ -168,6 +168,10 @@ def test_bodies_and_routes() -> None:
         with pytest.raises(Refused) as refused:
             find(routes, method, path)
         assert refused.value.status == status, path
+    for method, path, allowed in (("GET", "/v1/predict", "POST"), ("POST", "/", "GET, HEAD")):
+        with pytest.raises(Refused) as refused:
+            find(routes, method, path)
+        assert refused.value.headers == (("Allow", allowed),)
 
 
 @pytest.mark.parametrize(
