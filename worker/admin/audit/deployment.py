@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 
-from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.admin.audit.diff import Mismatch, MissingRecord
 from driftway.worker.admin.audit.first_outputs import first_outputs
 from driftway.worker.admin.audit.output_options import check_schemas
 from driftway.worker.admin.audit.partition import PartitionAudit
@@ -16,13 +16,14 @@ from driftway.worker.admin.input_records import (
     require_same_topics,
     require_uncut,
 )
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream, Readers, reader_of
+from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -64,7 +65,9 @@ class Deployment:
                     "yet"
                 )
             if counts[name] < counts[settings.input]:
-                raise UsageFailure(f"topic {name} has {counts[name]} partitions, the input {counts[settings.input]}")
+                raise UsageFailure(
+                    f"topic {name} has {plural(counts[name], 'partition')}, the input {counts[settings.input]}"
+                )
         self.targets: list[AuditTarget] = []
         self.total = 0
         """Approximate number of records to read."""
@@ -151,8 +154,13 @@ def audit_partition(
         audit = PartitionAudit(settings, target, streams, progress)
         try:
             return audit.audit()
-        except Mismatch:
+        except Mismatch as difference:
             if target.committed:
                 require_uncut(settings, p, target.last)
                 require_records(settings, p, settings.label_topic, audit.counted_states())
+            if isinstance(difference, MissingRecord):
+                name = difference.topic
+                if policy := compacted_topics(settings.bootstrap, settings.passthrough, [name]).get(name):
+                    cause = f"{name} has cleanup.policy {policy}, and compaction removes older records of a key"
+                    raise Mismatch(f"{difference}; {cause}") from None
             raise

@@ -25,6 +25,14 @@ class Mismatch(Failure):
     """The topics differ from what the same rows give; the message names the first difference."""
 
 
+class MissingRecord(Mismatch):
+    """A record is not in its topic."""
+
+    def __init__(self, sentence: str, topic: str) -> None:
+        super().__init__(sentence)
+        self.topic = topic
+
+
 def input_offset(value: bytes) -> int:
     """Input offset of a prediction, in any format, or of an accuracy point.
 

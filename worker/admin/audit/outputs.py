@@ -10,6 +10,7 @@ from typing import Any
 from driftway.worker.admin.audit.column_equality import same
 from driftway.worker.admin.audit.diff import (
     Mismatch,
+    MissingRecord,
     describe_difference,
     describe_header_difference,
     fields,
@@ -162,9 +163,10 @@ class TopicComparison:
             if found > rank and self._retained and not self.matched:
                 return
             if found > rank:
-                raise Mismatch(
+                raise MissingRecord(
                     f"{self._input}@{rank[0]} has no {self.named(want)}: expected it at {self._at(message)}, "
-                    f"found that of {self._input}@{found[0]}"
+                    f"found that of {self._input}@{found[0]}",
+                    self.stream.topic,
                 )
             if found < rank:
                 raise self._too_many(message, f"expected that of {self._input}@{rank[0]}")
@@ -173,9 +175,10 @@ class TopicComparison:
                 f"{self.explain(want, got)}"
             )
         if not (self._retained and not self.matched):
-            raise Mismatch(
+            raise MissingRecord(
                 f"{self._input}@{rank[0]} has no {self.named(want)}: the group has committed offset {self._committed}, "
-                f"expected it in {self.stream}, found its end at {self.stream.end}"
+                f"expected it in {self.stream}, found its end at {self.stream.end}",
+                self.stream.topic,
             )
 
     def _outside(self, message: Any) -> bool:
