@@ -54,13 +54,37 @@ def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: 
         options = ("--group", group, "--learner", learner, "--accuracy-every", "100", "--bootstrap", kafka)
         audited = driftway("audit", "--input", filled, *options)
         assert audited.code == 0, audited
-    done = driftway("watch", "--input", filled, "--bootstrap", kafka, "--once")
-    assert done.code == 2
-    assert "choose one with --group" in done.stderr
-    assert all(group in done.stderr for group in groups)
+    for command in (("watch", "--once"), ("audit",), ("models", "show"), ("snapshot", "list")):
+        done = driftway(*command, "--input", filled, "--bootstrap", kafka)
+        assert done.code == 2
+        assert "choose one with --group" in done.stderr
+        assert all(group in done.stderr for group in groups)
     done = driftway("watch", "--input", filled, "--group", groups[1], "--bootstrap", kafka, "--once", "--json")
     assert done.code == 0, done
     assert {row["learner"] for row in read_json(done.stdout.encode())} == {"arow"}
+
+
+def test_the_only_group_need_not_be_named_except_with_other_names_of_outputs(kafka: str) -> None:
+    topic, group, prefix = create_topic(kafka, unique("only"), 1), unique("group"), unique("prefix")
+    place = "--input", topic, "--bootstrap", kafka
+    commands = (
+        ("audit",), ("models", "show"), ("models", "history"), ("snapshot", "list"),
+        ("snapshot", "show", "--partition", "0"), ("explain", "--partition", "0", "--offset", "1"),
+        ("evaluate", "--topic", topic, "--learner", "arow", "--bootstrap", kafka),
+    )  # fmt: skip
+    produce(kafka, topic, encode_events(np.eye(3), np.array([0.0, 1.0, 0.0]), 0), 0)
+    assert "no worker has run" in driftway("audit", *place).stderr
+    assert worker(kafka, topic, group, "--learner", "pa1").code == 0
+    for command in commands:
+        more = () if command[0] == "evaluate" else place
+        done, named = (driftway(*command, *more, *also) for also in ((), ("--group", group)))
+        assert done.code == 0, done
+        assert command[0] == "evaluate" or done == named
+    refused = driftway("audit", *place, "--output-prefix", prefix)
+    assert (refused.code, refused.stderr) == (
+        2, "driftway: --output-prefix does not tell the group: give --group, too\n"
+    )  # fmt: skip
+    assert "Missing option '--group'" in driftway("snapshot", "import", "f", "--partition", "0", *place).stderr
 
 
 def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:

@@ -34,8 +34,13 @@ def with_options(command: Command, options: Sequence[Callable[[Any], Any]]) -> C
 
 def group_of_outputs(command: Command) -> Command:
     """Add ``--group`` and ``--output-prefix`` to a command that only reads outputs."""
+    return only_group_option(outputs_option(command))
+
+
+def only_group_option(command: Command) -> Command:
+    """Add ``--group`` to a command that finds the group by itself if only one reads the input."""
     group = click.option("--group", help="The workers' consumer group. Needed if several groups read the input.")
-    return group(outputs_option(command))
+    return group(command)
 
 
 def outputs_option(command: Command) -> Command:

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway.worker.admin.cli.group_options import find_group
 from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
-from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option, was_given
+from driftway.worker.cli.options import (
+    client_options,
+    label_topic_option,
+    only_group_option,
+    outputs_option,
+    reading_option,
+    was_given,
+)
 from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
-from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
@@ -29,7 +37,7 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
 
 @click.command(cls=GroupedCommand)
 @click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic with the events that the workers read.")
-@click.option("--group", required=True, help="The workers' consumer group.")
+@only_group_option
 @target_options
 @event_options
 @schema_options()
@@ -47,7 +55,7 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
     help="Where the group began. latest: at the offset of its first output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
-def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
+def audit(input_: str, as_json: bool, **given: Any) -> None:
     """Recompute the outputs of a group's workers from the topics alone, and compare every byte.
 
     In each partition the audit reads the input up to the offset that the group had committed when the audit started,
@@ -78,6 +86,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
 
     given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
+    group = find_group(given, input_, passthrough)
     _fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
     settings = WorkerSettings(
@@ -149,10 +158,11 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     events = sum(one.predictions + one.rejections for one in accounts)
     later, labels = sum(one.records for one in accounts) - events, sum(one.set_aside for one in accounts)
     console.print(
-        f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, "
-        + (f"{later:,} other records are labels, " if later > 0 else "")
-        + (f"{labels:,} labels were set aside, " if labels else "")
-        + f"and {snapshots:,} snapshots are the recomputed state.",
+        f"{name} holds: {plural(events, 'event has', 'events have')} exactly one prediction or rejection"
+        + f"{' each' * (events > 1)}, every byte as recomputed, "
+        + (f"{plural(later, 'other record is a label', 'other records are labels')}, " if later > 0 else "")
+        + (f"{plural(labels, 'label was set aside', 'labels were set aside')}, " if labels else "")
+        + f"and {plural(snapshots, 'snapshot is the recomputed state', 'snapshots are the recomputed state')}.",
         soft_wrap=True,
     )
 

@@ -46,6 +46,7 @@ def evaluate_topic(given: dict[str, Any]) -> list[Row]:
         The rows cannot be read, or the models there not be made.
     """
     sources = asked_partitions({**given, "input_": given["topic"]}, given["partition"])
+    given["group"] = sources[0].settings.group
     start = beginnings(given["first"])
     history = None if given["plan"] is None else read_history(given["plan"])
     with bars() as shown:

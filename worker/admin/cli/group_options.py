@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from driftway.worker.cli.event_options import registry_options
-from driftway.worker.cli.options import client_options, outputs_option
+from driftway.worker.cli.options import client_options, only_group_option, outputs_option
+from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def group_options(required: bool = True) -> Callable[[F], F]:
-    """Add --input, --group and --output-prefix, along with --bootstrap, -X and --client-properties."""
+def group_options(required: bool = True, new: bool = False) -> Callable[[F], F]:
+    """Add --input, --group and --output-prefix, along with --bootstrap, -X and --client-properties.
+
+    A command gets None for a group that is not given, unless it may make a `new` one; `find_group` finds it.
+    """
 
     def add(command: F) -> F:
         command = outputs_option(client_options(command))
-        command = click.option("--group", required=required, help="The workers' consumer group.")(command)
+        if new:
+            command = click.option("--group", required=True, help="The workers' consumer group.")(command)
+        else:
+            command = only_group_option(command)
         return click.option(
             "--input",
             "input_",
@@ -87,13 +94,34 @@ def at_options(command: F) -> F:
     )(rebuild_options(command))
 
 
+def find_group(given: dict[str, Any], input_: str, passthrough: dict[str, Any]) -> str:
+    """Return the group that the options name, or else the only one that has outputs of the input.
+
+    Raises
+    ------
+    UsageFailure
+        It is not given, and there is none or more than one, or the outputs have a prefix, which does not tell.
+    Failure, Unreachable
+        The broker refuses, or does not answer.
+    """
+    if given["group"] is not None:
+        return str(given["group"])
+    if given["outputs"]:
+        raise UsageFailure("--output-prefix does not tell the group: give --group, too")
+    from driftway.worker.kafka.client_config import require_broker
+    from driftway.worker.kafka.topics import partition_counts, written_for
+
+    return written_for(partition_counts(require_broker(given["bootstrap"], passthrough)), input_).group
+
+
 def asked_partitions(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
-    """Look up the partition that the options name, or all partitions, at the broker."""
+    """Look up the partition that the options name, or all partitions, at the broker; fill in the group."""
     from driftway.worker.admin.state_admin.source import find_partitions, settings_for
     from driftway.worker.state.model_file import load
 
     form = given_form(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
     warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
+    given["group"] = find_group(given, given["input_"], passthrough)
     place = given["bootstrap"], given["input_"], given["group"], passthrough
     return find_partitions(settings_for(*place, warm, given["outputs"]), partition, new, form)

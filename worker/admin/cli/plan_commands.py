@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from driftway.worker.admin.cli.group_options import group_options
-from driftway.worker.errors import UsageFailure, shown
+from driftway.worker.admin.cli.group_options import find_group, group_options
+from driftway.worker.errors import UsageFailure, plural, shown
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def looked_up(given: dict[str, Any]) -> GroupModels:
     from driftway.worker.admin.state_admin.source import settings_for
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    settings = settings_for(given["bootstrap"], given["input_"], given["group"], passthrough, None, given["outputs"])
+    group = find_group(given, given["input_"], passthrough)
+    settings = settings_for(given["bootstrap"], given["input_"], group, passthrough, None, given["outputs"])
     settings = replace(settings, transactional_id_prefix=given.get("transactional_id_prefix", ""))
     return find_models(settings, _tell)
 
@@ -142,7 +143,7 @@ def print_plan(plan: ModelPlan) -> None:
     if watching.detectors is not None:
         click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
     if watching.window is not None and watching.accuracy_every is not None:
-        click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
+        click.echo(f"  window      {plural(watching.window, 'row')}, an accuracy point every {watching.accuracy_every}")
     if watching.coverage:
         click.echo(f"  coverage    {watching.coverage}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from driftway.worker.cli.options import client_options, group_of_outputs
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _show(groups: dict[str, RejectionGroup]) -> None:
     from driftway.worker.stream.observability.progress_log import example
 
     for kind, group in groups.items():
-        labels = f" ({group.set_aside:,} labels set aside)" if group.set_aside else ""
+        labels = f" ({plural(group.set_aside, 'label')} set aside)" if group.set_aside else ""
         click.echo(f"{kind}: {group.count:,}{labels}")
         for one in group.samples:
             click.echo(f"  {one}: {shown(one.reason)}: {example(one.value)}")

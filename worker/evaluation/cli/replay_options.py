@@ -48,7 +48,8 @@ def replay_options(command: Command) -> Command:
         ),
         click.option(
             "--group",
-            help="With --topic: the workers' consumer group. With --plan: the name of the group in accuracy points.",
+            help="With --topic: the workers' consumer group, needed if several groups read the topic. With --plan: the "
+            "name of the group in accuracy points.",
         ),
         click.option(
             "--partition",
@@ -98,8 +99,6 @@ def check_replay_options(streams: tuple[str, ...], given: dict[str, Any]) -> Non
     if given["topic"] is not None:
         if streams:
             raise UsageFailure("--topic takes the place of a STREAM: leave one of them out")
-        if given["group"] is None:
-            raise UsageFailure("--topic: name the workers' --group")
         goes = (*OF_TOPICS, *OF_PLANS) if given["plan"] else (*OF_TOPICS, "learner", "first")
         _refuse(lambda name: name not in goes, "--topic with --plan" if given["plan"] else "--topic")
         if given["plan"] is None and not was_given("learner"):

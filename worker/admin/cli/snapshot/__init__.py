@@ -87,12 +87,12 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
     from driftway.worker.admin.state_admin.description import describe
     from driftway.worker.wire.codec import write_json
 
-    topic = {"--input": given["input_"], "--group": given["group"], "--partition": partition}
+    topic = {"--input": given["input_"], "--partition": partition}
     if file is not None:
         words = {"--input": "input_", "--group": "group", "--partition": "partition", "--at": "at"}
         extra = [word for word, name in words.items() if was_typed(name)]
         if extra:
-            raise UsageFailure(f"{extra[0]} does not go with a file: name FILE, or --input, --group and --partition")
+            raise UsageFailure(f"{extra[0]} does not go with a file: name FILE, or --input and --partition")
         from driftway.worker.state.model_file import load
 
         read = load(file)
@@ -101,7 +101,7 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
     else:
         missing = [name for name, value in topic.items() if value is None]
         if missing:
-            raise UsageFailure(f"{missing[0]} is missing: name FILE, or --input, --group and --partition")
+            raise UsageFailure(f"{missing[0]} is missing: name FILE, or --input and --partition")
         from driftway.worker.admin.state_admin.state_at_offset import state_at
 
         (source,) = asked_partitions(given, partition)
@@ -160,7 +160,7 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
 
 @snapshot.command("import")
 @click.argument("file")
-@group_options()
+@group_options(new=True)
 @partition_option(required=True)
 @click.option(
     "--at", type=click.IntRange(0), required=True, metavar="OFFSET", help="Input offset of the next event to predict."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.cli.console import wide_console
-from driftway.worker.errors import shown
+from driftway.worker.errors import plural, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,7 +110,7 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
     else:
         console.print("no complete snapshot")
     if listing.orphans:
-        console.print(f"and {listing.orphans} chunks of incomplete snapshots")
+        console.print(f"and {plural(listing.orphans, 'chunk')} of incomplete snapshots")
 
 
 def print_state(state: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def print_state(state: dict[str, Any]) -> None:
         _say(console, f"origin: {line}")
     classes = f", {state['n_classes']} classes" if state["n_classes"] else ""
     labels = f" ({', '.join(state['labels'])})" if state["labels"] else ""
-    where = f"partition {state['partition']} at offset {state['offset']}: {state['rows']:,} rows"
+    where = f"partition {state['partition']} at offset {state['offset']}: {plural(state['rows'], 'row')}"
     _say(console, f"{where}; {state['task']}{classes}{labels}")
     if state["maps"]:
         _say(console, f"feature maps: {', '.join(state['maps'])}")
@@ -141,7 +141,7 @@ def _origin(given: dict[str, Any], before: str) -> Iterator[str]:
         if isinstance(value, dict):
             yield from _origin(value, f"{before}{key}.")
         elif key == "curve" and isinstance(value, list):
-            yield f"{before}{key}: {len(value)} points, with --json"
+            yield f"{before}{key}: {plural(len(value), 'point')}, with --json"
         else:
             yield f"{before}{key} = {_short(value)}"
 
@@ -164,7 +164,7 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
             table.add_row(shown(name), *(f"{array[j]:.6g}" if j < len(array) else "" for _, array in some))
         console.print(table)
     if columns and len(learner["rows"]) > MOST_FEATURES:
-        console.print(f"... and {len(learner['rows']) - MOST_FEATURES:,} more features; --json has them all")
+        console.print(f"... and {plural(len(learner['rows']) - MOST_FEATURES, 'more feature')}; --json has them all")
     for name, array in learner["arrays"].items():
         shape = " x ".join(map(str, array["shape"]))
         span = f"{_short(array['least'])} to {_short(array['largest'])}, mean {_short(array['mean'])}"
@@ -186,7 +186,7 @@ def print_why(why: Why) -> None:
         table.add_row(shown(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
     rest = order[MOST_FEATURES:]
     if rest:
-        table.add_row(f"{len(rest):,} others", "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
+        table.add_row(plural(len(rest), "other"), "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
     table.add_section()
     table.add_row("all features at their baseline", "", "", f"{e.baseline_score:+.6g}")
     table.add_row("features together (remainder)", "", "", f"{e.remainder:+.6g}")
