@@ -9,16 +9,13 @@ import click
 
 from driftway.commands import COMMANDS, leaves, load, options_of, plain
 from driftway.renamed import PREFIX, RENAMED, former_variables, present_keys, variable_of
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, read_file
 
 EVENT = "event"
 EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_indicators")
 """Keys of a config file's table `event`: how events are read, for every command that has all of these options."""
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
 """Further keys of that table, for those of these commands that have the option."""
-MOST_CHARACTERS = 1 << 24
-"""Most characters of a config file, far above what a hundred thousand features need: a wrong name may be that of a
-device without an end."""
 OTHER_VARIABLES = (
     "DRIFTWAY_CONFIG",
     "DRIFTWAY_BENCH",
@@ -64,13 +61,7 @@ def read_config(
     import tomllib
 
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            text = file.read(MOST_CHARACTERS + 1)
-        if len(text) > MOST_CHARACTERS:
-            raise UsageFailure(f"config {path} has more than {MOST_CHARACTERS:,} characters: give another file")
-        given = tomllib.loads(text)
-    except OSError as error:
-        raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
+        given = tomllib.loads(read_file(path, f"config {path}").decode("utf-8-sig"))
     except RecursionError:
         raise UsageFailure(f"config {path} is not TOML that can be read: its lists are nested too deeply") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits

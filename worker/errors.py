@@ -1,4 +1,4 @@
-"""Failures that are shown to the user: one sentence and a documented exit code. Leaf module.
+"""Failures that are shown to the user, one sentence and a documented exit code, and words for them. Leaf module.
 
 | code | meaning |
 |---|---|
@@ -17,10 +17,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import select
+import stat
+from pathlib import Path
 from typing import ClassVar
 
 SPARE_FILES = 8
 """A client opens several files at once, and closes them again if one of them cannot be opened."""
+MOST_BYTES = 1 << 24
+"""Most bytes of a small file that the user names, and of any device: a wrong name may be that of one without an end."""
+FIFO_SECONDS = 10
 TOO_MANY_FILES = errno.EMFILE, errno.ENFILE
 
 
@@ -52,6 +58,51 @@ def with_file_shortage(sentence: str) -> str:
 def shown(text: str) -> str:
     """Make text safe for a terminal and a log: what it quotes from records and files may have control characters."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def plural(n: int, one: str, several: str = "") -> str:
+    """Return a number with the noun or clause that agrees with it: ``1 row``, ``2,000 rows``, ``3 passes``."""
+    return f"{n:,} {one if n == 1 else several or one + ('es' if one.endswith('s') else 's')}"
+
+
+def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -> bytes:
+    """Return the content of a file that the user named, which may be a pipe from another command.
+
+    Whatever the name leads to, reading it ends: a FIFO may have no writer, and a device no end.
+
+    Raises
+    ------
+    UsageFailure
+        It cannot be read, nothing comes from it, or it has more than `most` bytes; with None only a device can have too
+        many. The message calls the file `what`.
+    """
+    what = what or str(path)
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            if most is None and stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+                most = MOST_BYTES
+            content = file.read(-1 if most is None else most + 1)
+    except OSError as error:
+        raise UsageFailure(f"cannot read {what}: {error.strerror}") from None
+    if most is not None and len(content) > most:
+        raise UsageFailure(f"{what} has more than {most:,} bytes: give another file")
+    return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file, and wait for data only as long as FIFO_SECONDS."""
+    number = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            waiting = select.poll()
+            waiting.register(number, select.POLLIN)
+            if not waiting.poll(1000 * FIFO_SECONDS):
+                raise TimeoutError(errno.ETIMEDOUT, f"nothing was written to it for {FIFO_SECONDS} s")
+        os.set_blocking(number, True)
+    except OSError:
+        os.close(number)
+        raise
+    return number
 
 
 class Failure(Exception):

@@ -187,7 +187,7 @@ def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> Non
         ("metric_window = 5\nmetric_window = 6\n", "is not TOML: "),
         ("metric_window = " + "9" * 5000, "is not TOML: "),
         ("learner = " + "[" * 50_000, "its lists are nested too deeply"),
-        ("#" * (1 << 24) + "\n", "has more than 16,777,216 characters"),
+        ("#" * (1 << 24) + "\n", "has more than 16,777,216 bytes"),
     ],
 )
 def test_wrong_config_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:

@@ -7,10 +7,9 @@ import logging
 import re
 import socket
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage, read_file
 
 Properties = dict[str, Any]
 
@@ -123,9 +122,7 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
     lines: list[tuple[str, str]] = []
     if file is not None:
         try:
-            text = Path(file).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise UsageFailure(f"cannot read client properties {file}: {error.strerror}") from None
+            text = read_file(file, f"client properties {file}").decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageFailure(f"client properties {file} are not UTF-8 text") from None
         numbered = ((raw.strip(), f" at {file}, line {n}") for n, raw in enumerate(text.splitlines(), 1))

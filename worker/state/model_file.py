@@ -20,7 +20,7 @@ import numpy as np
 from driftway.learners.engine.state import limited_to
 from driftway.learners.learner import Learner
 from driftway.learners.spec import Spec
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, read_file
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import NO_COVERAGE, LabelWait, SharingOption
@@ -319,11 +319,7 @@ def load(path: str | Path) -> ModelFile:
     Failure
         As `unpack`.
     """
-    try:
-        blob = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageFailure(f"cannot read {path}: {error.strerror}") from None
-    return unpack(blob, str(path))
+    return unpack(read_file(path, most=None), str(path))
 
 
 def save(path: str | Path, blob: bytes) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, read_file
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace, offsets_of
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
@@ -99,10 +98,7 @@ def read_history(path: str) -> PlanHistory:
     UsageFailure
         The file cannot be read, or is no such history.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageFailure(f"cannot read {path}: {error.strerror}") from None
+    content = read_file(path, most=None)
     try:
         return history_of(path, _objects(content))
     except Malformed as error:

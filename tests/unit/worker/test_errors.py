@@ -1,0 +1,39 @@
+"""What failures and their sentences share: numbers with their nouns, and files that the user names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driftway.worker import errors
+from driftway.worker.errors import UsageFailure, plural, read_file
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    assert [plural(n, "row") for n in (0, 1, 2, 2000)] == ["0 rows", "1 row", "2 rows", "2,000 rows"]
+    assert [plural(n, "pass") for n in (1, 2)] == ["1 pass", "2 passes"]
+    assert [plural(n, "delivery failed", "deliveries failed") for n in (1, 3)] == [
+        "1 delivery failed", "3 deliveries failed",
+    ]  # fmt: skip
+
+
+def test_a_file_may_be_a_pipe_but_reading_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "FIFO_SECONDS", 1)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(UsageFailure, match=r"^cannot read secrets: nothing was written to it for 1 s$"):
+        read_file(fifo, "secrets")
+    monkeypatch.setattr(errors, "FIFO_SECONDS", 60)
+    with subprocess.Popen(["sh", "-c", f"sleep 0.2; echo a=b > {fifo}"]):
+        assert read_file(fifo) == b"a=b\n"
+    for most in (errors.MOST_BYTES, None):
+        with pytest.raises(UsageFailure, match=r"^/dev/zero has more than 16,777,216 bytes: give another file$"):
+            read_file("/dev/zero", most=most)
+    assert read_file(os.devnull) == b""
+    (tmp_path / "large").write_bytes(b"12345")
+    assert read_file(tmp_path / "large", most=5) == read_file(tmp_path / "large", most=None) == b"12345"
+    with pytest.raises(UsageFailure, match="has more than 4 bytes"):
+        read_file(tmp_path / "large", most=4)
