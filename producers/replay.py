@@ -30,7 +30,7 @@ from driftway.producers.sinks.transactions import TransactionalSink, Transaction
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.ground_truth import split_truth
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, require_broker
 from driftway.worker.kafka.topics import create_topics, partition_counts
 from driftway.worker.wire import codec
@@ -378,7 +378,7 @@ def ensure_topics(
         raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")
     if label_topic is not None and present.get(topic, count) == count != present.get(label_topic, count):
         raise UsageFailure(
-            f"topic {label_topic} has {present[label_topic]} partitions, but {topic} has {count}: "
+            f"topic {label_topic} has {plural(present[label_topic], 'partition')}, but {topic} has {count}: "
             "labels go to the partition of their row, so both need the same number (--partitions)"
         )
     names = [topic] if label_topic is None else [topic, label_topic]

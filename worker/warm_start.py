@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.wire.events import Schema
 
 WARM, FROZEN = "warm", "frozen"
@@ -65,7 +65,9 @@ class WarmStart:
         if ours is None:
             return found
         if found.n_features != ours.n_features:
-            raise Failure(f"{what} has {found.n_features} features, model file {self.name} takes {ours.n_features}")
+            raise Failure(
+                f"{what} has {plural(found.n_features, 'feature')}, model file {self.name} takes {ours.n_features}"
+            )
         if found.names is None:
             return found
         if ours.names is None:

@@ -16,7 +16,7 @@ from driftway.producers.streams.catalogue import CATALOGUE, Entry
 from driftway.producers.streams.catalogue.download import Progress
 from driftway.producers.streams.files import find_file
 from driftway.producers.streams.registry import GENERATORS
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 
 HOW_VERIFIED = {
     "rows": "this file was read: its checksum and its rows are known",
@@ -44,7 +44,9 @@ def fetch_all(names: tuple[str, ...], as_json: bool) -> None:
     for entry in entries:
         with _bar(entry.name) as progress:
             path = fetch(entry, progress)
-        click.echo(f"{entry.name}: {entry.rows:,} rows, {entry.features} features in {path}", err=True)
+        click.echo(
+            f"{entry.name}: {plural(entry.rows, 'row')}, {plural(entry.features, 'feature')} in {path}", err=True
+        )
         done.append({"name": entry.name, "rows": entry.rows, "n_features": entry.features, "path": str(path)})
     if as_json:
         click.echo(json.dumps(done))
@@ -69,7 +71,7 @@ def list_entries(data_dir: str | None) -> list[dict[str, Any]]:
             {
                 "name": entry.name,
                 "kind": "catalogue",
-                "about": f"{entry.about}: {entry.rows:,} rows, {entry.features} features; {where}",
+                "about": f"{entry.about}: {plural(entry.rows, 'row')}, {plural(entry.features, 'feature')}; {where}",
                 "path": None if path is None else str(path),
             }
         )
@@ -133,7 +135,7 @@ def as_page(facts: dict[str, Any]) -> str:
 
 def entry_lines(facts: dict[str, Any]) -> list[str]:
     """Lines about the catalogue entry, for the page of the file of that name."""
-    what = f"{facts['about']}: {facts['rows']:,} rows, {facts['n_features']} features"
+    what = f"{facts['about']}: {plural(facts['rows'], 'row')}, {plural(facts['n_features'], 'feature')}"
     return [
         f"  catalogue     {what}",
         f"  licence       {facts['licence']}",

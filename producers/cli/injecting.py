@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from driftway.worker.errors import plural
+
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 12
 """Most changes, concepts or drift points listed on a page; JSON has all."""
@@ -72,7 +74,7 @@ def truth_lines(facts: dict[str, Any]) -> list[str]:
     ]
     lines += [f"  change        {text}" for text in few(changes)]
     counts = facts["rows_per_concept"]
-    concepts = [f"{k}: {name}, {counts[k]:,} rows" for k, name in enumerate(facts["concepts"]) if counts[k]]
+    concepts = [f"{k}: {name}, {plural(counts[k], 'row')}" for k, name in enumerate(facts["concepts"]) if counts[k]]
     return lines + [f"  concept       {text}" for text in few(concepts)]
 
 

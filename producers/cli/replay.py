@@ -13,7 +13,7 @@ import click
 from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
 from driftway.worker.cli.file_options import given_file_options, require_other_file, tell_notes
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     if not given["quiet"]:
         click.echo(closing(work, report, given["rate"]), err=True)
     elif report.errors:
-        click.echo(f"driftway: {report.errors} deliveries failed: {report.first_error}", err=True)
+        click.echo(
+            f"driftway: {plural(report.errors, 'delivery failed', 'deliveries failed')}: {report.first_error}", err=True
+        )
     if given["json"]:
         click.echo(json.dumps(as_object(work, report, given["rate"])))
     ctx.exit(_exit_code(work, report))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from driftway.worker.errors import shown
+from driftway.worker.errors import plural, shown
 
 if TYPE_CHECKING:
     from driftway.producers.replay import Replay, Report
@@ -19,18 +19,18 @@ def closing(work: Replay, report: Report, rate: float | None) -> str:
     target = "" if rate is None else f" of {rate:,.0f} requested"
     where = work.topic if work.delivery.dry_run is None else f"{work.delivery.dry_run} (dry run)"
     text = (
-        f"{report.rows:,} rows of {work.stream.name} to {where} in {report.seconds:.2f} s: "
-        f"{report.rate:,.0f} messages/s{target}, {report.errors} delivery errors"
+        f"{plural(report.rows, 'row')} of {work.stream.name} to {where} in {report.seconds:.2f} s: "
+        f"{report.rate:,.0f} messages/s{target}, {plural(report.errors, 'delivery error')}"
     )
     if report.errors:
         text += f" (first: {report.first_error})"
     if report.poison:
-        text += f", {report.poison:,} malformed messages"
+        text += f", {plural(report.poison, 'malformed message')}"
     if report.unlabelled:
-        text += f", {report.unlabelled:,} labels withheld"
+        text += f", {plural(report.unlabelled, 'label')} withheld"
     if work.delayed_labels is not None:
         where = "" if work.delivery.label_topic is None else f" to {work.delivery.label_topic}"
-        text += f", {report.delayed_labels:,} delayed labels{where}, {report.waiting_labels:,} not due yet"
+        text += f", {plural(report.delayed_labels, 'delayed label')}{where}, {report.waiting_labels:,} not due yet"
     if work.schedule is not None:
         text += f", at most {report.late * 1e3:,.1f} ms late"
     if work.delivery.latencies is not None and work.delivery.latencies.count:

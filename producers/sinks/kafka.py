@@ -13,7 +13,7 @@ from driftway.producers.messages import Messages
 from driftway.producers.sinks.properties import check_owned
 from driftway.producers.sinks.sink import MAX_IDLE_SECONDS, Sink, StopRequest
 from driftway.producers.streams.stream import Array
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 
 QUEUE_ROWS = 131_072
 """Most messages in the client's queue: about 0.2 s of a fast replay, at some 300 bytes of overhead each. Only the
@@ -131,7 +131,7 @@ class KafkaSink(Sink):
         seen = 0
         while seen != self.partitions:
             if time.monotonic() > deadline:
-                raise Failure(f"topic {topic} shows {seen} of {self.partitions} partitions")
+                raise Failure(f"topic {topic} shows {seen} of {plural(self.partitions, 'partition')}")
             try:
                 seen = self._partition_count(topic, READY_SECONDS)
             except KafkaException as error:
@@ -183,7 +183,9 @@ class KafkaSink(Sink):
             if (self.stop.requests or self.fatal) and deadline is None:
                 deadline = time.monotonic() + STOP_SECONDS
             if self.stop.requests > 1 or (deadline is not None and time.monotonic() > deadline):
-                self.first_error = self.first_error or f"{left} messages were given up when stopped"
+                self.first_error = (
+                    self.first_error or f"{plural(left, 'message was given up', 'messages were given up')} when stopped"
+                )
                 self._purge()
                 # This flush reports each purged message as failed, which adds to `errors` during the call; with
                 # `self.errors += self._flush(1.0)` the count read before the call would overwrite that.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_of, open_text
 from driftway.producers.streams.encoding import encoding_of
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 
 NUMBER, NOMINAL, TEXT, DATE = "number", "nominal", "text", "date"
 KINDS = {"numeric": NUMBER, "real": NUMBER, "integer": NUMBER, "string": TEXT, "date": DATE}
@@ -105,7 +105,7 @@ class ArffText:
             if len(cells) == count + 1 and cells[-1] == "":  # a comma at the end of each row, as MOA writes it
                 cells.pop()
             if len(cells) != count:
-                raise UsageFailure(f"{self._path}: a row has {len(cells)} values, not {count}: {line[:60]}")
+                raise UsageFailure(f"{self._path}: a row has {plural(len(cells), 'value')}, not {count}: {line[:60]}")
             yield cells
 
     def _cells(self, line: str) -> list[str | None]:

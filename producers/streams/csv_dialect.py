@@ -22,7 +22,7 @@ from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 
 NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
@@ -298,7 +298,9 @@ def _columns(
     """The names of the columns, and those that hold no data."""
     if given.columns:
         if len(given.columns) != sample.width:
-            raise UsageFailure(f"--columns names {len(given.columns)} columns, the rows of {path} have {sample.width}")
+            raise UsageFailure(
+                f"--columns names {plural(len(given.columns), 'column')}, the rows of {path} have {sample.width}"
+            )
         return given.columns, frozenset()
     header = [cell.strip() for cell in sample.rows[0]]
     if _looks_like_a_row(sample, decimal):

@@ -128,7 +128,7 @@ def test_a_label_topic_does_not_grow_with_the_input(kafka: str, topic: str, grou
         client.create_partitions([NewPartitions(topic, 2)])[topic].result(timeout=20)
         assert worker.wait(100) == 1, worker.story()
         last = worker.stderr.splitlines()[-1]
-    assert f"label topic {labels} has 1 partitions, but none for partition 1 of {topic}" in last
+    assert f"label topic {labels} has 1 partition, but none for partition 1 of {topic}" in last
     assert f"`kafka-topics.sh --alter --topic {labels} --partitions 2`" in last
     assert partitions(kafka, labels) == 1
     client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=20)

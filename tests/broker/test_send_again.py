@@ -181,7 +181,7 @@ def test_labels_go_back_to_their_topic(kafka: str, client: str) -> None:
     send(kafka, labels, [(b'{"id":0,"y":1}', b"k", BORN + 5, []), bad, (b'{"id":3,"y":1}', b"k", BORN + 100, [])])
     options = ("--label-topic", labels, "--label-wait", "1h", "--client", client)
     worker(kafka, topic, group, *options)
-    assert ask(kafka, topic, group, "label").stderr == "sent 1 events back to the topics they came from\n"
+    assert ask(kafka, topic, group, "label").stderr == "sent 1 event back to the topic it came from\n"
     assert without_mark(came(kafka, labels)[3:]) == [bad]
     assert len(came(kafka, topic)) == 5
 
@@ -203,7 +203,7 @@ def test_what_an_earlier_version_rejected_is_sent_with_what_is_known(kafka: str)
     assert done.stderr.splitlines() == [
         "sent 2 events back to the topics they came from; 1 were rejected by an earlier version, which did not keep "
         "headers: whether they had any is not known, and they were sent without",
-        f"driftway: 1 events were not sent: {topic}/0@1: the rejection does not hold the whole event: 1 headers are "
+        f"driftway: 1 event was not sent: {topic}/0@1: the rejection does not hold the whole event: 1 header is "
         "left of 2",
     ]
     assert [(key, headers) for _, key, _, headers in without_mark(came(kafka, topic)[2:])] == [

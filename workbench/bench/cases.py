@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 
 PASSTHROUGH, LIMIT, WORKER = "passthrough", "limit", "worker"
 SIDES = (PASSTHROUGH, LIMIT, WORKER)
@@ -79,9 +79,9 @@ class Case:
         d = f"{self.digits} decimals" if self.digits < FULL_DIGITS else "full doubles"
         return (
             f"{self.learner}, d={self.features}, {self.form} ({d}) in, {self.output_form} out, "
-            f"{self.messages:,} messages, {_count(self.partitions, 'partition')}, {_count(self.workers, 'worker')}, "
+            f"{self.messages:,} messages, {plural(self.partitions, 'partition')}, {plural(self.workers, 'worker')}, "
             f"{self.guarantee}, commit every {1000 * self.commit_interval:g} ms, "
-            f"window of {_count(self.window, 'row')}, {self.client} client"
+            f"window of {plural(self.window, 'row')}, {self.client} client"
         )
 
 
@@ -125,9 +125,10 @@ def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
     for values in itertools.product(*(given[name] for name in names)):
         case = Case(**dict(zip(names, values, strict=True)))
         if case.workers > case.partitions:
-            raise UsageFailure(f"{case.workers} workers cannot share {case.partitions} partitions")
+            raise UsageFailure(f"{plural(case.workers, 'worker')} cannot share {plural(case.partitions, 'partition')}")
         if case.messages < case.partitions:
-            raise UsageFailure(f"{case.messages} messages do not fill {case.partitions} partitions")
+            few = plural(case.messages, "message does not fill", "messages do not fill")
+            raise UsageFailure(f"{few} {plural(case.partitions, 'partition')}")
         yield case
 
 
@@ -139,7 +140,3 @@ def swept(cases: Sequence[Case]) -> list[str]:
 def order(pair: int, sides: Sequence[str]) -> Sequence[str]:
     """Return the order of sides in a round: A B C, C B A, A B C, .., so that a drift of the machine favours no side."""
     return sides if pair % 2 == 0 else sides[::-1]
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + "s" * (n != 1)

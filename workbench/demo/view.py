@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.admin.watch.view import HEADINGS, cell, name, silence, table
+from driftway.worker.errors import plural
 from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _screen(plan: DemoPlan, progress: DemoProgress, width: int) -> Table:
         rows = ", ".join(f"{drift:,}" for drift in plan.drifts)
         head.add_row(Text("drifts", style="bold"), f"at {rows}", f"{len(passed)} of {len(plan.drifts)} passed", "")
     grid = Table.grid()
-    grid.add_row(Text(f"{plan.name}, {plan.partitions} partitions", style="bold"))
+    grid.add_row(Text(f"{plan.name}, {plural(plan.partitions, 'partition')}", style="bold"))
     grid.add_row(head)
     grid.add_row("")
     grid.add_row(table(progress.rows, width, note=silence(progress.silent_seconds)))
@@ -116,7 +117,7 @@ def summary(plan: DemoPlan, result: DemoResult) -> list[Any]:
         parts += ["", _dips(result)]
     speed = result.sent / max(result.seconds, 1e-9)
     throughput = (
-        f"Throughput: {result.sent:,} rows in {result.seconds:.1f} s from first row to last prediction, "
+        f"Throughput: {plural(result.sent, 'row')} in {result.seconds:.1f} s from first row to last prediction, "
         f"{speed:,.0f} rows/s (replayed at {result.sent_per_second:,.0f} rows/s)."
     )
     return [*parts, "", throughput]
@@ -137,7 +138,7 @@ def _verdict(result: DemoResult) -> str:
         )
     gaps = sum(a.missing for a in result.partition_counts)
     twice = sum(a.repeated + a.beyond for a in result.partition_counts)
-    return f"NOT exactly once: {gaps:,} input offsets without outcome, {twice:,} with more than one."
+    return f"NOT exactly once: {plural(gaps, 'input offset')} without outcome, {twice:,} with more than one."
 
 
 def _learners(result: DemoResult) -> Table:
@@ -174,7 +175,7 @@ def _dips(result: DemoResult) -> Table:
 def _recovery(dip: Dip) -> str:
     if not dip.visible:
         return "-"
-    return "not before the next" if dip.recovered is None else f"{dip.recovered:,} rows"
+    return "not before the next" if dip.recovered is None else plural(dip.recovered, "row")
 
 
 def _new_table(first: str, *others: str) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 from confluent_kafka import Consumer
 
 from driftway.worker.admin.merged_input import MergedInput
-from driftway.worker.errors import CannotRestore
+from driftway.worker.errors import CannotRestore, plural
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
@@ -132,8 +132,8 @@ def require_records(settings: WorkerSettings, partition: int, label_topic: str, 
         if before.since is not None and before.since == after.since and read != found:
             why = why_records_differ(settings, (settings.input, label_topic), read - found)
             raise CannotRestore(
-                f"the workers read {read:,} records of {settings.input}/{partition} between offsets {begin} and {end}, "
-                f"the log holds {found:,}: {why}"
+                f"the workers read {plural(read, 'record')} of {settings.input}/{partition} between offsets {begin} "
+                f"and {end}, the log holds {found:,}: {why}"
             )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from driftway.worker.cli.options import Command, client_options, outputs_option, with_options
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.kafka.client_config import parse_properties
 
 Plan = dict[str, tuple[int, dict[str, str]]]
@@ -87,7 +87,9 @@ def create(
     plan = _plan(input_topic, partitions, group, outputs, watched=alarms, shared=shares, challenged=challengers)
     created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
     for name in plan:
-        click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
+        click.echo(
+            f"{'created' if name in created else 'exists '} {name} ({plural(partitions, 'partition')})", err=True
+        )
 
 
 @topics.command()
@@ -114,7 +116,7 @@ def check(
     plan = _plan(input_topic, partitions, group, outputs, watched=alarms, shared=shares, challenged=challengers)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [
-        f"{name} has {present[name]} partitions, not {wanted}"
+        f"{name} has {plural(present[name], 'partition')}, not {wanted}"
         for name, (wanted, _) in plan.items()
         if present.get(name, wanted) != wanted
     ]
@@ -123,7 +125,7 @@ def check(
     wrong += [one.sentence for one in wrong_settings(bootstrap, passthrough, there)]
     if wrong:
         raise Failure("; ".join(wrong))
-    click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
+    click.echo(f"{plural(len(plan), 'topic')} of {input_topic}, set up as expected", err=True)
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, outputs: str, **more: Any) -> Plan:

@@ -11,7 +11,7 @@ import click
 from driftway.worker.cli.model_options import given_model
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.worker import worker
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 
 
 @click.command(cls=GroupedCommand)
@@ -39,7 +39,9 @@ def warm(**given: Any) -> None:
     compiled = prepare_kernels(given_model(given), choose_client(given["client"])[0], EventLog(given["log_format"]))
     seconds = time.monotonic() - began
     click.echo(
-        f"{compiled} kernels compiled in {seconds:.1f} s, kept in {FOLDER}" if compiled else "nothing to compile"
+        f"{plural(compiled, 'kernel')} compiled in {seconds:.1f} s, kept in {FOLDER}"
+        if compiled
+        else "nothing to compile"
     )
 
 

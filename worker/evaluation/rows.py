@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import Failure, UsageFailure, shown
+from driftway.worker.errors import Failure, UsageFailure, plural, shown
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.factory import make_imputer
 from driftway.worker.wire.columns import BytesColumn
@@ -254,7 +254,7 @@ class RowCounts:
         lost = ", ".join(f"{count:,} {what}" for count, what in others if count)
         used = f"{self.labelled:,}" if self.labelled else "none"
         why = str(self.first_unused) + FILL * str(self.first_unused).endswith(GAP)
-        return f"{used} of the {self.read:,} rows of {name} could be used: {lost}; the first, {why}"
+        return f"{used} of the {plural(self.read, 'row')} of {name} could be used: {lost}; the first, {why}"
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError
 
+from driftway.worker.errors import plural
 from driftway.worker.kafka.error_handling import UnconfirmedDelivery
 from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.events import Records
@@ -87,8 +88,8 @@ class OffsetRange:
         """
         if first is None or last is None or first < end or last - first < count - 1:
             raise UnconfirmedDelivery(
-                f"{count} records of {topic} are reported at offsets {first} to {last}, but were produced when its log "
-                f"ended at {end} or later"
+                f"{plural(count, 'record')} of {topic} are reported at offsets {first} to {last}, but were produced "
+                f"when its log ended at {end} or later"
             )
         return cls(first, last, count)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.client_config import admin_client, require_broker
 from driftway.worker.kafka.deadline import Deadline
 
@@ -259,7 +259,7 @@ def create_topics(
         present = partition_counts(require_broker(bootstrap, passthrough))
     for name, (partitions, _) in topics.items():
         if name in present and present[name] != partitions:
-            raise UsageFailure(f"topic {name} has {present[name]} partitions, not {partitions}")
+            raise UsageFailure(f"topic {name} has {plural(present[name], 'partition')}, not {partitions}")
     missing = _new_topics({name: wanted for name, wanted in topics.items() if name not in present}, replication)
     if not missing:
         return []
@@ -343,8 +343,8 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
         except KafkaException as error:
             if error.args[0].code() != KafkaError.INVALID_PARTITIONS:  # another worker was faster
                 raise Failure(
-                    f"topic {name} needs {partitions} partitions, as many as the input, but adding them failed "
-                    f"({error.args[0].str()}): somebody with permission to alter the topic must do it"
+                    f"topic {name} needs {plural(partitions, 'partition')}, as many as the input, but adding them "
+                    f"failed ({error.args[0].str()}): somebody with permission to alter the topic must do it"
                 ) from None
     await_leaders(admin, dict.fromkeys(names, partitions))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.plots.curves import Curves, Line, scaled
 
 SUFFIXES = (".png", ".svg")
@@ -197,7 +197,7 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
 
     count, window = len(curves.partitions), curves.window
     each = " of a partition" if count > 1 else ""
-    notes = [f"window of {window:,} rows{each}"] if metric.startswith("window") else []
+    notes = [f"window of {plural(window, 'row')}{each}"] if metric.startswith("window") else []
     notes += [f"mean of {count} partitions" + (" (faint: each)" if count <= FEW_PARTITIONS else "")] * (count > 1)
     title = f"{TITLES.get(metric, metric)} on {picture.name}"
     axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22 if notes else 8)

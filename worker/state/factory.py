@@ -13,7 +13,7 @@ from driftway.learners.engine.state import LargerThanSaved, require_room
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema, Target
@@ -75,7 +75,7 @@ def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:
     try:
         return create_mapped(spec, settings.maps, d, target.n_classes, target.task, settings.standardize)
     except ParameterError as error:
-        raise Failure(f"learner {spec.text} over {d} features: {error}") from None
+        raise Failure(f"learner {spec.text} over {plural(d, 'feature')}: {error}") from None
 
 
 def shares(spec: Spec, target: Target) -> bool:
@@ -103,7 +103,9 @@ def allocating(what: str, n_features: int) -> Iterator[None]:
         raise
     except LargerThanSaved as error:
         raise Failure(
-            f"the state of {what} over {n_features} features is another in this version: {error}; {BACK}"
+            f"the state of {what} over {plural(n_features, 'feature')} is another in this version: {error}; {BACK}"
         ) from None
     except (MemoryError, OverflowError, ValueError) as error:
-        raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None
+        raise Failure(
+            f"the state of {what} over {plural(n_features, 'feature')} cannot be allocated: {error}"
+        ) from None

@@ -18,7 +18,7 @@ import numpy as np
 
 from driftway.learners.engine.state import limited_to
 from driftway.learners.metrics.calibrator import FORM as FORM_OF_CALIBRATORS
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.confidence import NO_FORM
@@ -390,7 +390,7 @@ def first_difference(written: SavedState, computed: SavedState) -> str | None:
     if written.schema != computed.schema:
         return f"expected the schema {computed.schema}, found {written.schema}"
     if written.rows != computed.rows:
-        return f"expected {computed.rows} rows learned, found {written.rows}"
+        return f"expected {plural(computed.rows, 'row')} learned, found {written.rows}"
     if len(written.parts) != len(computed.parts):
         return f"expected {len(computed.parts)} parts of state, found {len(written.parts)}"
     for i, (theirs, ours) in enumerate(zip(written.parts, computed.parts, strict=True)):

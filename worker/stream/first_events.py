@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from driftway.worker.errors import Failure, shown
+from driftway.worker.errors import Failure, plural, shown
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.progress_log import example
@@ -71,7 +71,7 @@ class FirstEvents:
         if before:
             self._hold(task, before)
             if self._kinds.total() >= FIRST_EVENTS:
-                raise self._failure(f"the first {self._kinds.total():,} events")
+                raise self._failure(f"the first {plural(self._kinds.total(), 'event')}")
         if len(before) < outputs.rows + len(outputs.rejected):
             self._release()
 
@@ -91,7 +91,7 @@ class FirstEvents:
         if not all(task.running and p in at_end and not task.awaits_labels for p, task in tasks.items()):
             return False
         if self._kinds and not self._over and self._clock() < self._until:
-            raise self._failure(f"all {self._kinds.total():,} events")
+            raise self._failure(f"all {plural(self._kinds.total(), 'event')}")
         return not any(task.uncommitted for task in tasks.values())
 
     def _hold(self, task: Task, rejected: list[RejectedEvent]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
 from driftway.worker.kafka.error_handling import translated_errors
@@ -129,8 +129,9 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
     if large := [name for name in plan if present.get(name, wanted) > wanted]:
         raise UsageFailure(
-            f"topic {large[0]} has {present[large[0]]} partitions, not {wanted} as {settings.input}, and no topic can "
-            "lose partitions: take another --group or --output-prefix, or delete it, if nothing of it is needed"
+            f"topic {large[0]} has {plural(present[large[0]], 'partition')}, not {wanted} as {settings.input}, and "
+            "no topic can lose partitions: take another --group or --output-prefix, or delete it, if nothing "
+            "of it is needed"
         )
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:
@@ -170,7 +171,7 @@ def wrong_label_topic(settings: WorkerSettings, present: Mapping[str, int]) -> W
     name, wanted = settings.label_topic, present[settings.input]
     if not name or present.get(name) == wanted:
         return None
-    has = f"has {present[name]} partitions" if name in present else "does not exist"
+    has = f"has {plural(present[name], 'partition')}" if name in present else "does not exist"
     return WrongSetting(
         f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
         "partition of its event",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import Failure, UsageFailure, shown
+from driftway.worker.errors import Failure, UsageFailure, plural, shown
 from driftway.worker.wire.events import MAX_KEY, NOT_JSON, UNKNOWN_ID, RejectedEvent
 from driftway.worker.wire.headers import Header
 
@@ -148,7 +148,7 @@ def lost_part(headers: Sequence[Header]) -> str:
     said, found = named.get(OWN_COUNT), len(own_headers(headers))
     if not keeps_headers(headers) or said == b"%d" % found:
         return ""
-    return f"{found} headers are left of {(said or b'').decode(errors='replace')}"
+    return f"{plural(found, 'header is left', 'headers are left')} of {(said or b'').decode(errors='replace')}"
 
 
 def in_earlier_words(headers: Sequence[Header], reason: bytes | None) -> tuple[Header, ...]:

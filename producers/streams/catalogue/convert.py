@@ -20,7 +20,7 @@ import numpy as np
 from driftway.producers.streams.arff_text import read_attribute
 from driftway.producers.streams.catalogue.entry import Entry
 from driftway.producers.streams.stream import Stream
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK"
@@ -102,7 +102,7 @@ def _write(entry: Entry, header: list[str], rows: Iterator[list[str]], target: P
         out.write(",".join([*(header[i] for i in keep), "y"]) + "\n")
         for number, cells in enumerate(rows, 1):
             if len(cells) != len(header):
-                raise Failure(f"{entry.name}: row {number:,} has {len(cells)} values, not {len(header)}")
+                raise Failure(f"{entry.name}: row {number:,} has {plural(len(cells), 'value')}, not {len(header)}")
             y = cells[at]
             if entry.unlabelled_rows and y == "NA":
                 continue

@@ -10,7 +10,7 @@ from driftway.learners.engine.suggestion import did_you_mean
 from driftway.producers.streams.injection.registry import KINDS, find_kind
 from driftway.producers.streams.options import SEEDS, parse_spec, read_options, read_seed
 from driftway.producers.streams.stream import FirstRows, Stream
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 
 if TYPE_CHECKING:
     from driftway.producers.streams.injection.injection_kind import InjectionKind
@@ -158,7 +158,7 @@ def _check_alike(name: str, first: Stream, second: Stream) -> None:
     """
     pair = f"{name}: {first.name} and {second.name}"
     if first.n_features != second.n_features:
-        raise UsageFailure(f"{pair} have {first.n_features} and {second.n_features} features")
+        raise UsageFailure(f"{pair} have {first.n_features} and {plural(second.n_features, 'feature')}")
     if first.feature_names != second.feature_names and {*first.feature_names} == {*second.feature_names}:
         raise UsageFailure(f"{pair} have the same features in another order")
     if first.labels is not None and second.labels is not None and first.labels != second.labels:

@@ -17,7 +17,7 @@ from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
 from driftway.producers.streams.tables.table import Table
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.wire.events import as_number
 
 LABEL, FEATURES = "y", "x"
@@ -75,7 +75,7 @@ class SvmlightTable(Table):
         found = high - self._first + 1
         self._width = options.width or found
         if found > self._width:
-            raise UsageFailure(f"{path} has {found:,} features, more than --width {self._width:,}")
+            raise UsageFailure(f"{path} has {plural(found, 'feature')}, more than --width {self._width:,}")
         high = self._first + self._width - 1
         self.columns = (*(str(index) for index in range(self._first, high + 1)), LABEL)
         names = _classes(labels)

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, query, refused_properties
@@ -64,7 +64,9 @@ def check_topic_rights(state: ClusterState, settings: WorkerSettings, commands: 
     if not known:
         yield Finding(GROUP, "topics", SKIPPED, "the broker does not report the permissions of this principal")
     elif all(set(needed[name]) <= (state.topics[name].operations or set()) for name in known):
-        yield Finding(GROUP, "topics", OK, f"this principal has all the rights it needs on {len(known)} topics")
+        yield Finding(
+            GROUP, "topics", OK, f"this principal has all the rights it needs on {plural(len(known), 'topic')}"
+        )
 
 
 def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -> Finding:
@@ -217,7 +219,9 @@ def check_positions(found: dict[int, Position], settings: WorkerSettings, comman
     if all(at.committed is None for at in found.values()):
         return Finding(EVENTS, check, OK, f"a new group: it begins at --start {settings.start}")
     lag = sum(at.high - (at.low if at.committed is None else at.committed) for at in found.values())
-    return Finding(EVENTS, check, OK, f"the group continues where it stopped, with {lag:,} offsets left to read")
+    return Finding(
+        EVENTS, check, OK, f"the group continues where it stopped, with {plural(lag, 'offset')} left to read"
+    )
 
 
 def _text(error: Exception) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
 from driftway.worker.admin.check.sample import Decoded, LabelMatches, Sample
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.rejections import LABEL, format_counts
@@ -73,9 +73,9 @@ def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, n
 
 
 def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, new: bool) -> Finding:
-    check, share = "sample", f"{events.rejected_share:.1%} of {events.records:,} events"
+    check, share = "sample", f"{events.rejected_share:.1%} of {plural(events.records, 'event')}"
     if not events.rejected:
-        d = f"{events.records:,} events of {settings.input} were read, and none would be rejected"
+        d = f"read {plural(events.records, 'event')} of {settings.input}, and none would be rejected"
         return Finding(GROUP, check, OK, d)
     sentence = f"{share} would be rejected ({format_counts(events.rejected)}), the first at {events.example}"
     command, limit = commands.infer_schema(settings.input), settings.model.max_rejected
@@ -104,7 +104,7 @@ def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Ite
     events, check, expected = sample.events, "labels", settings.model.target.expected()
     usable = events.records - events.rejected.total() - events.labels
     if wrong := events.set_aside[LABEL]:
-        sentence = f"labels of {wrong:,} of {events.records:,} events cannot be used: expected {expected}"
+        sentence = f"labels of {wrong:,} of {plural(events.records, 'event')} cannot be used: expected {expected}"
         sentence += "" if events.rejected else f", the first at {events.example}"
         command = commands.infer_schema(settings.input)
         yield Finding(GROUP, check, WARNING, sentence, command)
@@ -119,7 +119,7 @@ def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Ite
         and settings.model.wait is not None
         and not (events.labels or events.labelled)
     ):
-        sentence = f"--label-wait {settings.model.wait}, but there is no label among {events.records:,} records"
+        sentence = f"--label-wait {settings.model.wait}, but there is no label among {plural(events.records, 'record')}"
         command = commands.worker("--label-topic", "TOPIC")
         yield Finding(GROUP, check, WARNING, f"{sentence}: if labels have a topic of their own, name it", command)
     elif usable:
@@ -127,7 +127,7 @@ def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Ite
             GROUP,
             check,
             OK,
-            f"{events.labelled:,} of {usable:,} usable events have a label, {events.labels:,} come later",
+            f"{events.labelled:,} of {plural(usable, 'usable event')} have a label, {events.labels:,} come later",
         )
 
 
@@ -137,13 +137,13 @@ def _label_records(labels: Decoded, settings: WorkerSettings, commands: Commands
     if not labels.records:
         return Finding(GROUP, check, SKIPPED, f"{name} holds no labels yet")
     if labels.unstamped:
-        sentence = f"{labels.unstamped:,} of {labels.records:,} labels of {name} have no timestamp"
+        sentence = f"{labels.unstamped:,} of {plural(labels.records, 'label')} of {name} have no timestamp"
         command = commands.set_topic(name, {"message.timestamp.type": "LogAppendTime"})
         return Finding(GROUP, check, WARNING, f"{sentence}, by which they are merged with the events", command)
     bad = labels.rejected + labels.set_aside
     if not bad:
-        return Finding(GROUP, check, OK, f"{labels.records:,} labels of {name} were read, and all can be used")
-    sentence = f"{bad.total() / labels.records:.1%} of {labels.records:,} labels of {name} cannot be used "
+        return Finding(GROUP, check, OK, f"read {plural(labels.records, 'label')} of {name}, and all can be used")
+    sentence = f"{bad.total() / labels.records:.1%} of {plural(labels.records, 'label')} of {name} cannot be used "
     sentence += f"({format_counts(bad)}), the first at {labels.example}"
     return Finding(GROUP, check, WARNING, sentence, commands.infer_schema(name))
 
@@ -153,18 +153,23 @@ def _matches(found: LabelMatches, commands: Commands) -> Iterator[Finding]:
     labels = found.here + found.elsewhere + found.unlike
     if found.elsewhere:
         sentence = (
-            f"{found.elsewhere:,} of {labels:,} labels are in another partition than their event, where no event is "
-            f"waiting for them: the first is {found.example}"
+            f"{found.elsewhere:,} of {plural(labels, 'label')} are in another partition than their event, where no "
+            f"event is waiting for them: the first is {found.example}"
         )
         yield Finding(GROUP, "partitions of labels", WARNING, sentence, commands.set_partitioner())
     elif found.unlike:
         sentence = (
-            f'{found.unlike:,} of {labels:,} labels have the id of their event in another type, as "7" for 7, and '
-            f"would be set aside: the first is {found.example}"
+            f'{found.unlike:,} of {plural(labels, "label")} have the id of their event in another type, as "7" for 7, '
+            f"and would be set aside: the first is {found.example}"
         )
         yield Finding(GROUP, "ids of labels", WARNING, sentence, commands.note("write the id as the events have it"))
     elif labels:
-        yield Finding(GROUP, "ids of labels", OK, f"{labels:,} labels have the id of an event in their partition")
+        yield Finding(
+            GROUP,
+            "ids of labels",
+            OK,
+            f"{plural(labels, 'label has', 'labels have')} the id of an event in the same partition",
+        )
 
 
 def check_clock(sample: Sample, now_ms: int) -> Finding:

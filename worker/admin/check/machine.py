@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, plural
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.factory import allocating
 from driftway.worker.state.model import Model
@@ -108,7 +108,7 @@ def check_memory(settings: WorkerSettings, schema: Schema | None, partitions: in
         return failed(GROUP, check, error)
     d = schema.n_features
     needed = PROCESS_BYTES + partitions * (PARTITION_BYTES + COPIES * nbytes)
-    state = f"{d} features: states of {nbytes / MIB:,.1f} MiB a partition"
+    state = f"{plural(d, 'feature')}: states of {nbytes / MIB:,.1f} MiB a partition"
     whole = f"{state}, so a worker with all partitions ({partitions}) needs about {needed / MIB:,.0f} MiB"
     if machine.memory is None:
         return Finding(GROUP, check, SKIPPED, f"{whole}; the system does not report how much there is")

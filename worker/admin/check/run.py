@@ -12,7 +12,7 @@ from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, ask_cluster
 from driftway.worker.admin.check.finding import ERROR, OK, Finding, failed
 from driftway.worker.admin.check.sample import Sample, take_sample
-from driftway.worker.errors import Failure, Unreachable
+from driftway.worker.errors import Failure, Unreachable, plural
 from driftway.worker.kafka.cluster import require_consumer_protocol
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import open_reader
@@ -65,7 +65,7 @@ def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Te
         allowed = list(_of_access(state, settings, commands))
         yield from allowed
         if partitions and not any(one.status == ERROR and one.check in READING for one in allowed):
-            tell(f"reads about {rows:,} events of {settings.input}")
+            tell(f"reads about {plural(rows, 'event')} of {settings.input}")
             sample, found = _of_events(state, settings, commands, rows)
             yield from found
     tell("this machine")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import LARGEST_BATCH
 from driftway.worker.kafka.cluster import CLEANUP, MAX_MESSAGE, MIN_IN_SYNC, judged_settings
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT
@@ -42,7 +42,7 @@ def check_input(state: ClusterState, settings: WorkerSettings, commands: Command
         command = commands.create_topics(name, max(1, len(state.brokers)))
         sentence = f"there is no topic {name}, {HIDDEN}"
         return Finding(GROUP, "input", ERROR, sentence, command, UsageFailure.exit_code)
-    return Finding(GROUP, "input", OK, f"{name} has {state.partitions[name]} partitions")
+    return Finding(GROUP, "input", OK, f"{name} has {plural(state.partitions[name], 'partition')}")
 
 
 def check_label_topic(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
@@ -52,7 +52,9 @@ def check_label_topic(state: ClusterState, settings: WorkerSettings, commands: C
         return
     wrong, wanted = wrong_label_topic(settings, here), here[settings.input]
     if wrong is None:
-        yield Finding(GROUP, "label topic", OK, f"{name} has {wanted} partitions, as many as {settings.input}")
+        yield Finding(
+            GROUP, "label topic", OK, f"{name} has {plural(wanted, 'partition')}, as many as {settings.input}"
+        )
         return
     if name not in here:
         command = commands.create_topics(name, wanted)
@@ -75,7 +77,7 @@ def check_outputs(
     many = {name: state.partitions[name] for name in plan if state.partitions.get(name, 0) > wanted}
     if many:
         name, has = max(many.items(), key=lambda one: one[1])
-        sentence = f"{name} has {has} partitions, {settings.input} only {wanted}: no topic can lose any"
+        sentence = f"{name} has {plural(has, 'partition')}, {settings.input} only {wanted}: no topic can lose any"
         command = commands.add_partitions(settings.input, has)
         return Finding(GROUP, "outputs", ERROR, sentence, command, UsageFailure.exit_code)
     if refused:
@@ -84,7 +86,7 @@ def check_outputs(
         return Finding(GROUP, "outputs", ERROR, sentence, _create(settings, commands, wanted, refused))
     few = [name for name in plan if state.partitions.get(name, wanted) < wanted]
     if few and not all(_may_alter(state.topics[name]) for name in few):
-        sentence = f"{', '.join(few)}: fewer than {wanted} partitions, and this principal may not add any"
+        sentence = f"{', '.join(few)}: fewer than {plural(wanted, 'partition')}, and this principal may not add any"
         return Finding(GROUP, "outputs", ERROR, sentence, "; ".join(commands.add_partitions(n, wanted) for n in few))
     missing = [name for name in plan if name not in state.partitions]
     if missing and len(state.brokers) > 1 and (state.broker_config or {}).get(DEFAULT_REPLICAS) == "1":
@@ -94,7 +96,7 @@ def check_outputs(
         return Finding(GROUP, "outputs", WARNING, sentence, command)
     todo = [f"will create {', '.join(missing)}"] * bool(missing)
     todo += [f"will add partitions to {', '.join(few)}"] * bool(few)
-    sentence = f"the worker {' and '.join(todo)}" if todo else f"all {len(plan)} have {wanted} partitions"
+    sentence = f"the worker {' and '.join(todo)}" if todo else f"all {len(plan)} have {plural(wanted, 'partition')}"
     return Finding(GROUP, "outputs", OK, sentence)
 
 
@@ -137,7 +139,7 @@ def check_topic(
 
 
 def _count(topic: TopicFacts) -> str:
-    return f"{topic.fewest} replica{'s'[: topic.fewest != 1]}"
+    return plural(topic.fewest, "replica")
 
 
 def _settings(topic: TopicFacts, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
@@ -168,7 +170,7 @@ def _replicas(
     only_read = name in (settings.input, settings.label_topic)
     for text, bad, status in (
         ("no leader", dead, ERROR),
-        (f"fewer than {least} replicas in sync", short, WARNING if only_read else ERROR),
+        (f"fewer than {plural(least, 'replica')} in sync", short, WARNING if only_read else ERROR),
     ):
         if bad:
             sentence = f"{name}: partitions {', '.join(map(str, bad))} have {text}: a broker is down, start it again"

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from driftway.worker.admin.rejections.rejected import RejectedRecord
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
-from driftway.worker.errors import Failure, Fenced, Unreachable
+from driftway.worker.errors import Failure, Fenced, Unreachable, plural
 from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
 from driftway.worker.kafka.error_handling import FENCED, TimedOut, refused_properties
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
@@ -53,7 +53,7 @@ class SentAgain:
     """A sentence for each event that cannot be sent as it came."""
 
     def __str__(self) -> str:
-        parts = [f"sent {self.sent:,} events back to the topics they came from"]
+        parts = [f"sent {plural(self.sent, 'event back to the topic it', 'events back to the topics they')} came from"]
         if self.before:
             parts.append(f"{self.before:,} had been sent before")
         if self.without_headers:
@@ -73,7 +73,8 @@ class SentAgain:
         """
         if self.refused:
             more = f"; and {len(self.refused) - SHOWN:,} more" if len(self.refused) > SHOWN else ""
-            raise Failure(f"{len(self.refused):,} events were not sent: {'; '.join(self.refused[:SHOWN])}{more}")
+            left = plural(len(self.refused), "event was not sent", "events were not sent")
+            raise Failure(f"{left}: {'; '.join(self.refused[:SHOWN])}{more}")
 
 
 class Resender:

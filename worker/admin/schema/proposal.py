@@ -44,6 +44,7 @@ from driftway.worker.admin.schema.later_labels import LaterLabels
 from driftway.worker.admin.schema.scan import AROUND, EventStats, FieldStats
 from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
 from driftway.worker.admin.schema.wording import percent, shares, spread
+from driftway.worker.errors import plural
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
@@ -169,7 +170,7 @@ def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None)
     for path in later.shared:
         found.paths.pop(path, None)
     made = propose(found, later.label, later.id, time)
-    after = f"{shares(later.seen)}, in separate messages, up to {later.longest:,} events later"
+    after = f"{shares(later.seen)}, in separate messages, up to {plural(later.longest, 'event')} later"
     after += f", {later.unlike:,} of them with an id of another type: set aside" if later.unlike else ""
     label = None if made.label is None else replace(made.label, about=after)
     left_out = {**dict.fromkeys(later.shared, "the messages with labels have it, too"), **made.left_out}

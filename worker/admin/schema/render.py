@@ -9,7 +9,7 @@ from typing import Any
 from driftway.worker.admin.schema.proposal import FieldChoice, Proposal
 from driftway.worker.admin.schema.scan import EventStats
 from driftway.worker.admin.schema.wording import percent
-from driftway.worker.errors import shown
+from driftway.worker.errors import plural, shown
 
 COLUMN = 34
 """Column at which comments begin, if there is room."""
@@ -92,7 +92,7 @@ def no_schema(survey: EventStats) -> str:
     """Text for events of the plain form, which need no schema."""
     others = survey.events - survey.plain
     rest = f" {others:,} have another, and would be rejected." if others else ""
-    return f"{survey.plain:,} events have the plain form, which needs no schema.{rest}"
+    return f"{plural(survey.plain, 'event has', 'events have')} the plain form, which needs no schema.{rest}"
 
 
 def counts(survey: EventStats) -> dict[str, int]:
@@ -104,8 +104,9 @@ def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]
     """The proposal as lines of text."""
     stats, columns, later = proposal.stats, len(proposal.schema().columns), proposal.later
     return [
-        f"{name}: {stats.events:,} events read, {len(stats.paths):,} fields seen; {len(proposal.features):,} of them "
-        f"are features, which become {columns:,} columns; {len(proposal.left_out):,} left out.",
+        f"{name}: {plural(stats.events, 'event')} read, {plural(len(stats.paths), 'field')} seen; "
+        f"{len(proposal.features):,} of them are features, which become {plural(columns, 'column')}; "
+        f"{len(proposal.left_out):,} left out.",
         *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
         *([] if later is None else [LATER.format(labels=len(later.labels), wait=later.wait)]),
         *([] if later is None or not later.unlike else [UNLIKE.format(unlike=later.unlike, id=later.id)]),
@@ -116,9 +117,14 @@ def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]
 
 def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
     read, lines = survey.events, []
-    lines.append(f"{read:,} events read" + (f", {survey.no_json:,} of them no JSON object" if survey.no_json else ""))
+    lines.append(
+        f"{plural(read, 'event')} read" + (f", {survey.no_json:,} of them no JSON object" if survey.no_json else "")
+    )
     if survey.unseen:
-        lines.append(f"{survey.unseen:,} values were not examined: there are more than {len(survey.paths):,} fields")
+        lines.append(
+            f"{plural(survey.unseen, 'value was not examined', 'values were not examined')}: there are more than "
+            f"{len(survey.paths):,} fields"
+        )
     if rejected:
         reasons = [f"{count:,} {reason}" for reason, count in rejected.most_common(MOST_SAID)]
         more = sum(count for _, count in rejected.most_common()[MOST_SAID:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from driftway.worker.admin.schema.scan import FieldStats
+from driftway.worker.errors import plural
 from driftway.worker.wire.events import as_number, truth_in
 
 
@@ -18,7 +19,9 @@ def shares(seen: FieldStats) -> str:
 def spread(seen: FieldStats) -> str:
     """The number of different values."""
     n = len(seen.values)
-    return "different in every event" if n == seen.scalars else f"{n:,} values in {seen.scalars:,} events"
+    return (
+        "different in every event" if n == seen.scalars else f"{plural(n, 'value')} in {plural(seen.scalars, 'event')}"
+    )
 
 
 def percent(part: int, whole: int) -> str:

@@ -14,7 +14,7 @@ import contextlib
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.client_config import admin_client, require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
@@ -138,10 +138,9 @@ def require_no_members(source: GroupPartition) -> None:
             raise
         members = 0
     if members:
-        count = "1 member" if members == 1 else f"{members} members"
         raise Failure(
-            f"group {settings.group} has {count}: stop its workers before the import (one that was killed counts "
-            "until its session times out)"
+            f"group {settings.group} has {plural(members, 'member')}: stop its workers before the import (one that was "
+            "killed counts until its session times out)"
         )
 
 
@@ -176,9 +175,9 @@ def shape(schema: Schema | None) -> str:
     if schema is None:
         return "no event yet"
     if schema.names is None:
-        return f"{schema.n_features} features without names"
+        return plural(schema.n_features, "feature without a name", "features without names")
     first = ", ".join(schema.names[:MOST_NAMES])
-    return f"{schema.n_features} features named {first}{', ...' if schema.n_features > MOST_NAMES else ''}"
+    return f"{plural(schema.n_features, 'feature')} named {first}{', ...' if schema.n_features > MOST_NAMES else ''}"
 
 
 def _make_topic(source: GroupPartition) -> None:

@@ -16,7 +16,7 @@ from driftway.worker.admin.input_records import CountedState, require_records, r
 from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.admin.state_admin.listing import History, Progress, StoredSnapshot, list_snapshots
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
-from driftway.worker.errors import CannotRestore, Failure, UsageFailure
+from driftway.worker.errors import CannotRestore, Failure, UsageFailure, plural
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
@@ -78,7 +78,7 @@ class RebuiltState:
     def way(self) -> str:
         """Description of how it was rebuilt."""
         begin = "the history's start" if self.base is None else f"the snapshot at offset {self.base}"
-        return f"{begin} and {self.relearned:,} records" if self.relearned else begin
+        return f"{begin} and {plural(self.relearned, 'record')}" if self.relearned else begin
 
 
 def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory = no_progress) -> RebuiltState:

@@ -12,7 +12,7 @@ from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
 from driftway.worker.admin.watch.recent_predictions import COMPUTED, OF_POINTS
 from driftway.worker.cli.console import plain_console
-from driftway.worker.errors import shown
+from driftway.worker.errors import plural, shown
 from driftway.worker.wire.rejections import format_counts
 
 SPARKLINE_WIDTH = 24
@@ -123,10 +123,11 @@ def clocks(rows: list[DashboardRow]) -> list[str]:
     for partition, found in {row.partition: row.clocks for row in rows}.items():
         parts = []
         if wrong := found.get("wrong_timestamps"):
-            parts.append(f"{wrong:,} timestamps ahead or behind, by up to {found['furthest_ms'] / 1000:,.0f} s")
+            parts.append(f"{plural(wrong, 'timestamp')} ahead or behind, by up to {found['furthest_ms'] / 1000:,.0f} s")
         if found.get("labels_waiting"):
             ahead = found.get("labels_ahead_ms", 0) / 1000
-            parts.append(f"{found['labels_waiting']:,} labels wait, the newest {ahead:,.0f} s ahead of the events")
+            waiting = plural(found["labels_waiting"], "label waits", "labels wait")
+            parts.append(f"{waiting}, the newest {ahead:,.0f} s ahead of the events")
         if parts:
             lines.append(f"clocks of partition {partition}: {'; '.join(parts)}")
     return lines

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from driftway.worker.errors import shown
+from driftway.worker.errors import plural, shown
 
 if TYPE_CHECKING:
     from driftway.learners.online_to_batch.procedure import TrainingProgress
@@ -29,9 +29,8 @@ def progress_line(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
 
         def show(now: TrainingProgress) -> None:
             error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
-            text = (
-                f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"
-            )
+            passes, mistakes = plural(now.passes, "pass"), plural(now.mistakes, "mistake")
+            text = f"{name}: {now.what}, {passes}, {now.remaining:,} left, {mistakes}{error}"
             line.update(task, description=shown(text))
 
         yield show

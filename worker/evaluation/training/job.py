@@ -18,7 +18,7 @@ from driftway.learners.online_to_batch.training_set import TrainingSet, collect
 from driftway.learners.preprocessing.fixed_scaler import FixedScaler
 from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.evaluation.training.rows import RowSource, require_rows
 from driftway.worker.state.model_file import trained
 
@@ -39,7 +39,7 @@ def read(source: RowSource, progress: Callable[[int], None] | None = None) -> Tr
         require_rows(source)
         raise Failure(f"{source.name}: {error}") from None
     except MemoryError:
-        raise Failure(f"{source.name} does not fit into memory after {source.counts.labelled} rows") from None
+        raise Failure(f"{source.name} does not fit into memory after {plural(source.counts.labelled, 'row')}") from None
 
 
 def _counted(source: RowSource, progress: Callable[[int], None] | None) -> Iterator[tuple[Array, Array]]:
@@ -95,7 +95,7 @@ def require_testable(source: RowSource, n_features: int) -> None:
     """
     for X, _ in source.blocks():
         if X.shape[1] != n_features:
-            raise Failure(f"{source.name} has {X.shape[1]} features, the training rows have {n_features}")
+            raise Failure(f"{source.name} has {plural(X.shape[1], 'feature')}, the training rows have {n_features}")
     require_rows(source)
 
 
@@ -163,19 +163,19 @@ def summary(
 def sentences(found: dict[str, Any]) -> list[str]:
     """The summary as lines of text."""
     lines = [
-        f"wrote {found['out']}: {found['algorithm']} with {found['learner']} on {found['rows']:,} rows of "
-        f"{found['features']} features",
-        f"empirical error {100.0 * found['empirical_error']:.2f} %, {found['passes']:,} passes, "
-        f"{found['mistakes']:,} mistakes, {found['seconds']:.1f} s",
+        f"wrote {found['out']}: {found['algorithm']} with {found['learner']} on {plural(found['rows'], 'row')} of "
+        f"{plural(found['features'], 'feature')}",
+        f"empirical error {100.0 * found['empirical_error']:.2f} %, {plural(found['passes'], 'pass')}, "
+        f"{plural(found['mistakes'], 'mistake')}, {found['seconds']:.1f} s",
     ]
     if not found["complete"]:
         lines.append("the algorithm was told to stop early: its guarantee does not hold")
     if found["test_error"] is not None:
-        lines.append(f"test error {100.0 * found['test_error']:.2f} % on {found['test_rows']:,} rows")
+        lines.append(f"test error {100.0 * found['test_error']:.2f} % on {plural(found['test_rows'], 'row')}")
     if found["unlabelled"]:
-        lines.append(f"left out {found['unlabelled']:,} rows without label")
+        lines.append(f"left out {plural(found['unlabelled'], 'row')} without label")
     if found["rejected"]:
-        lines.append(f"left out {found['rejected']:,} unusable rows; the first, {found['first_rejected']}")
+        lines.append(f"left out {plural(found['rejected'], 'unusable row')}; the first, {found['first_rejected']}")
     return lines
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.evaluation.rows import MissingValueFillers, RowCounter, RowCounts, holds_events
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.events import Target
@@ -155,7 +155,7 @@ class StreamRows:
                 break
         self._read = max(0, (row if end is None else min(row, end)) - self._skip)
         if row <= self._skip:
-            raise Failure(f"{self.name} has {row} rows: none is left after the first {self._skip}")
+            raise Failure(f"{self.name} has {plural(row, 'row')}: none is left after the first {self._skip}")
 
     def _usable(self, X: Array, y: Array, first: int) -> tuple[Array, Array]:
         """Select rows with a label and finite features; `first` is the number of the first row, for messages."""

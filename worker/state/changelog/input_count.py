@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from driftway.worker.errors import plural
 from driftway.worker.kafka.error_handling import ErrorAction, TaskError
 from driftway.worker.state.input_read import InputRead
 
@@ -42,7 +43,8 @@ class RecordsDiffer(TaskError):
         else:
             read = f"{found.records:,} were read again"
         super().__init__(
-            f"the committed state stands for {expected.records:,} records since offset {expected.since}, but {read}"
+            f"the committed state stands for {plural(expected.records, 'record')} since offset {expected.since}, "
+            f"but {read}"
         )
         self.missing = expected.records - found.records
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftway.learners.spec import Spec
+from driftway.worker.errors import plural
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration
@@ -222,7 +223,7 @@ class ModelPlan:
         """As `parse`, of parsed JSON."""
         items = fields.items("models")
         if not 1 <= len(items) <= MOST_MODELS:
-            raise Malformed(f"it has {len(items)} models, not 1 to {MOST_MODELS}")
+            raise Malformed(f"it has {plural(len(items), 'model')}, not 1 to {MOST_MODELS}")
         models = [PlannedModel.of_fields(StoredFields(item, "models")) for item in items]
         if sum(bool(model.start) for model in models) > 1:
             raise Malformed("two models start with the workers' file")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from driftway.worker.errors import CannotRestore, Failure
+from driftway.worker.errors import CannotRestore, Failure, plural
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.factory import shares
@@ -117,7 +117,7 @@ def relearn(
             progress(len(batch))
     if found != source.records:
         raise CannotRestore(
-            f"{where}: {', '.join(source.models)} of plan {place.plan.number} learned {source.records:,} records from "
-            f"offset {source.offset} to {place.offset}, the log holds {found:,}"
+            f"{where}: {', '.join(source.models)} of plan {place.plan.number} learned "
+            f"{plural(source.records, 'record')} from offset {source.offset} to {place.offset}, the log holds {found:,}"
         )
     return model

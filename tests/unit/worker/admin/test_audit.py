@@ -289,7 +289,7 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
     assert snapshots.orphans == ["OUT/3@0", "OUT/3@2", "OUT/3@5", "OUT/3@6"]
     assert snapshots.began == 5
     model.advance(records(encode_events(np.ones((1, 2)), np.ones(1), 0)))
-    assert first_difference(found.saved, model.save()) == "expected 1 rows learned, found 0"
+    assert first_difference(found.saved, model.save()) == "expected 1 row learned, found 0"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"DWT1", b"DWT1\xff\xff\xff\xff{", b"DWT1\x02\x00\x00\x00{}" + bytes(16)])

@@ -89,7 +89,7 @@ def test_show_is_a_table_for_people(file: str) -> None:
     text = "\n".join(lines)
     assert "origin: made_by = a test" in text
     assert "origin: report.errors = 3" in text
-    assert "origin: report.curve: 1 points, with --json" in text
+    assert "origin: report.curve: 1 point, with --json" in text
     assert "partition 3 at offset 200: 200 rows; classification, 2 classes" in text
     assert "P: 5 x 5 numbers" in text
     assert "mu = 0.01" in text

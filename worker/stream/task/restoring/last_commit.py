@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer
 
-from driftway.worker.errors import CannotRestore
+from driftway.worker.errors import CannotRestore, plural
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TopicMissing
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
@@ -121,8 +121,9 @@ def _require_partitions(context: RestoreContext) -> str | None:
     labels = settings.label_topic  # an input: never altered here
     if labels and (count := context.partitions_of(labels)) <= partition:
         raise TopicMissing(
-            f"label topic {labels} has {count} partitions, but none for partition {partition} of {settings.input}: "
-            f"{grow_command(labels, context.partitions_of(settings.input))} gives it as many as the input has"
+            f"label topic {labels} has {plural(count, 'partition')}, but none for partition {partition} of "
+            f"{settings.input}: {grow_command(labels, context.partitions_of(settings.input))} gives it as many as the "
+            "input has"
         )
     return f"created {', '.join(created)} again: somebody had deleted it" if created else None
 
@@ -153,7 +154,7 @@ def _require_partition(context: RestoreContext, topic: str) -> bool:
         raise TopicMissing(f"topic {topic} is gone: a worker creates it again when it starts")
     if count <= context.partition:
         raise TopicMissing(
-            f"topic {topic} has {count} partitions, but none for partition {context.partition} of "
+            f"topic {topic} has {plural(count, 'partition')}, but none for partition {context.partition} of "
             f"{settings.input}: give it as many as the input has"
         )
     return bool(made)
