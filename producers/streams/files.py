@@ -109,8 +109,12 @@ def format_of(path: Path) -> str:
     Raises
     ------
     UsageFailure
-        The name says nothing, or the file cannot be read.
+        The name says nothing or is not UTF-8, or the file cannot be read.
     """
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:  # results name the stream, and pyarrow opens no such file
+        raise UsageFailure(f"cannot read {path}: its name is not UTF-8, rename it") from None
     suffix = suffix_of(path.name)
     if suffix not in TEXT_SUFFIXES:
         found = next((base for base in (*TABLES, *EVENTS) if suffix.startswith(base)), None)

@@ -55,6 +55,9 @@ def topics() -> None:
     Examples:
       driftway topics create --input EVENTS --partitions 4 --group sea
       driftway topics check --input EVENTS --partitions 4 --group sea
+
+    Driftway deletes no topics. docs/how-to/operate.md says how to remove a group with Kafka's own tools, and that a
+    group whose topics and offsets are gone begins again.
     """
 
 

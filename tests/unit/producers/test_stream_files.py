@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import struct
 import sys
@@ -68,6 +69,14 @@ def refusal(name: str, **options: object) -> str:
     sentence = str(failure.value)
     assert "\n" not in sentence
     return sentence.replace(f"{Path(name).parent}/", "") if "/" in name else sentence
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".txt"])
+def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9" + ending.encode())
+    path.write_text('{"a":1,"y":0}\n' if ending == ".jsonl" else "a,y\n1,0\n")
+    with pytest.raises(UsageFailure, match=r"its name is not UTF-8, rename it$"):
+        open_stream(str(path))
 
 
 def test_csv_floats_are_those_of_python(write: Writer) -> None:
