@@ -76,9 +76,12 @@ class LabelReader:
             return math.nan if found is None else float(found)
         number = cells.number(text, self._decimal)
         if math.isnan(number):
-            raise UsageFailure(
-                f"{self._where} holds {text.strip()!r}, which is not a number: name the classes in order, --labels A,B"
+            advice = (
+                "write it without the comma"
+                if "," in text and math.isnan(cells.number(text, ","))
+                else "name the classes in order, --labels A,B"
             )
+            raise UsageFailure(f"{self._where} holds {text.strip()!r}, which is not a number: {advice}")
         return number
 
 

@@ -340,6 +340,7 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("bench", "--output-format", "json,avro"), "'avro' is not one of 'json', 'packed'"),
         (("worker", "--input", "E", "--group", "g", "--http-port", "70000"), "'--http-port'"),
         (("worker", "--input", "E", "--group", "g", "--labels", "a,a"), "two or more different labels"),
+        (("worker", "--input", "E", "--group", "g", "--labels", 'a, "b, c"'), "no class can have a comma in its name"),
         (("worker", "--input", "E", "--group", "g", "-X", "acks"), "client property 'acks' is not key=value"),
         (("worker", "--input", "E", "--group", "g", "-X", "sasl.password"), "is not key=value"),
         (("topics", "create", "--input", "E"), "Missing option '--partitions'"),

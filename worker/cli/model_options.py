@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEARNER = "auto"
+QUOTED_COMMA = re.compile(r'(^|,)\s*"[^"]*,[^"]*"\s*(,|$)')
 COVERING = (
     "Add prediction intervals (regression) or prediction sets (classification) that contain this share of the labels, "
     "even under drift:"
@@ -182,6 +184,8 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
     names = tuple(name.strip() for name in labels.split(",")) if labels else ()
     if names and (len(set(names)) < len(names) or len(names) < 2 or "" in names):
         raise UsageFailure(f"--labels {labels}: name two or more different labels, separated by commas")
+    if labels and QUOTED_COMMA.search(labels):
+        raise UsageFailure(f"--labels {labels}: no class can have a comma in its name, not even in quotes: rename it")
     if names and classes is not None and classes != len(names):
         raise UsageFailure(f"--classes {classes} contradicts {len(names)} --labels")
     if task == REGRESSION:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from driftway.learners.spec import Spec
-from driftway.worker.errors import UsageFailure, plural
+from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import NO_COVERAGE
 from driftway.worker.state.stored_fields import Malformed, StoredFields
@@ -199,7 +199,7 @@ def described_change(before: Configuration, after: Configuration) -> list[str]:
         said.append(f"detectors {', '.join(spec.text for spec in after.detectors or ()) or 'none'}{keeps}")
     if after.window != before.window:
         longer = before.window is None or after.window is None or after.window > before.window
-        anew = f", of metrics that begin anew where more than {plural(before.window, 'row')} have had a label"
+        anew = f", of metrics that begin anew where more than {before.window} rows have had a label"
         said.append(f"window {after.window}{anew if longer else ', of metrics that go on'}")
     if after.accuracy_every != before.accuracy_every:
         said.append(f"an accuracy point every {after.accuracy_every} rows")

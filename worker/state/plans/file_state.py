@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.learner import Learner
-from driftway.worker.errors import Failure, plural
+from driftway.worker.errors import Failure
 from driftway.worker.state.stored_fields import CHUNK_BYTES, Malformed, StoredFields, split_chunks
 from driftway.worker.wire.codec import read_json, write_json
 
@@ -113,7 +113,7 @@ class FileState:
 def why_other(stored: StoredLearner, learner: Learner, columns: tuple[str, ...] | None) -> str | None:
     """Return why a learner over these columns cannot begin with a state; None if it can."""
     if (theirs := stored.identity.get("n_features")) != learner.n_features:
-        return f"it has learned from {plural(theirs, 'feature')}, not {learner.n_features}"
+        return f"it has learned from {theirs} features, not {learner.n_features}"
     if columns is not None and stored.columns is None:
         return "it knows its features only by their order, but the events have names for them"
     if None not in (columns, stored.columns) and columns != stored.columns:

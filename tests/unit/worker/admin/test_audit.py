@@ -60,6 +60,8 @@ class Written:
 class Listed:
     """A log with given records."""
 
+    topic = "OUT"
+
     def __init__(self, *written: Written, low: int = 0, headed: bool = False) -> None:
         self.written, self.low, self.end, self.partition, self.headed = list(written), low, 99, 3, headed
 

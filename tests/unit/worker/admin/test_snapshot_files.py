@@ -157,7 +157,7 @@ def test_a_file_or_a_partition(file: str) -> None:
     assert "--at does not go with a file" in sentence("show", file, "--at", "3", code=2)
     assert "--input does not go with a file" in sentence("show", file, "--input", "E", code=2)
     assert call("show", file, DRIFTWAY_INPUT="E", DRIFTWAY_GROUP="g").exit_code == 0, "only if it was asked for"
-    assert "--input is missing: name FILE, or --input, --group and --partition" in sentence("show", code=2)
+    assert "--input is missing: name FILE, or --input and --partition" in sentence("show", code=2)
     assert "--partition is missing" in sentence("show", "--input", "E", "--group", "g", code=2)
 
 
