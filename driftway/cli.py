@@ -27,6 +27,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 """The user, or the file system, does not allow what is done with a file."""
+DISK_FULL = errno.ENOSPC, errno.EDQUOT
 BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
 """What is wrong with a name that was given, wherever it is used."""
 MOST_SHOWN = 200
@@ -64,6 +65,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        try:
+            return super().make_context(*given, **more)
+        except OSError as error:  # of what --help and --version print
+            if error.errno not in DISK_FULL:
+                raise
+            _say(f"cannot write: {error.strerror}", 1)
+            raise click.exceptions.Exit(1) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         def say(sentence: str, code: int) -> None:
             """Tell the user why the command ends: in its log, if it has one that says so."""
@@ -93,7 +103,7 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
         except OSError as error:
             what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in DISK_FULL:
                 say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)

@@ -65,6 +65,10 @@ def test_folder_that_is_not_there_is_said(command: tuple[str, ...], tmp_path: Pa
 def test_full_disk_is_a_sentence_that_names_the_file() -> None:
     done = run("evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "/dev/full")
     assert (done.exit_code, done.stderr) == (1, "driftway: cannot write /dev/full: No space left on device\n")
+    for option in ("--help", "--version"):
+        with open("/dev/full", "wb") as full:
+            ended = subprocess.run([sys.executable, "-m", "driftway", option], stdout=full, stderr=subprocess.PIPE)
+        assert (ended.returncode, ended.stderr) == (1, b"driftway: cannot write: No space left on device\n")
 
 
 def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
