@@ -79,29 +79,6 @@ class LabelReader:
             advice = "name the classes in order, --labels A,B"
             if "," in text and math.isnan(cells.number(text, ",")):
                 advice = "a class whose name has a comma must be renamed"
-            raise UsageFailure(f"{self._where} holds {word!r}, which is none of {', '.join(self.labels or ())}")
-        return found
-
-    def read(self, text: str | None) -> float:
-        """Class index or number of `text`; NaN if it is missing.
-
-        Raises
-        ------
-        UsageFailure
-            The text is not one of the classes, or not a number if no classes were named.
-        """
-        if text is None or (self.labels is None and text.strip() in self._missing):
-            return math.nan
-        if self.labels is not None:
-            found = self.class_of(text)
-            return math.nan if found is None else float(found)
-        number = cells.number(text, self._decimal)
-        if math.isnan(number):
-            advice = (
-                "write it without the comma"
-                if "," in text and math.isnan(cells.number(text, ","))
-                else "name the classes in order, --labels A,B"
-            )
             raise UsageFailure(f"{self._where} holds {text.strip()!r}, which is not a number: {advice}")
         return number
 
