@@ -56,8 +56,8 @@ def topics() -> None:
       driftway topics create --input EVENTS --partitions 4 --group sea
       driftway topics check --input EVENTS --partitions 4 --group sea
 
-    Driftway deletes no topics. docs/how-to/operate.md says how to remove a group with Kafka's own tools, and that a
-    group whose topics and offsets are gone begins again.
+    Driftway deletes no topics. To remove a group, stop its workers, then delete its output topics with kafka-topics.sh
+    and its offsets with kafka-consumer-groups.sh: the input stays, and a group of that name begins with an empty model.
     """
 
 
