@@ -14,7 +14,6 @@ from confluent_kafka import Consumer, TopicPartition
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire import codec, packed
-from tests.broker.test_compacted_input import configure
 from tests.support.audit import tampered
 from tests.support.fault_scenario import LEARNER, OUTPUTS, FaultScenario
 from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all, shorten, unique
@@ -236,11 +235,6 @@ def test_a_missing_tail_is_named(kafka: str) -> None:
     commit_by_hand(stage, 450, pointer.text())
     found = refuted(stage)
     assert found.startswith("EVENTS/0@400 has no prediction: the group has committed offset 450, ")
-    assert "compact" not in found
-    configure(stage, f"{stage.prefix}.predictions", min_compaction_lag_ms="600000")
-    assert refuted(stage) == (
-        f"{found}; EVENTS.GROUP.predictions has cleanup.policy compact, and compaction removes older records of a key"
-    )
 
 
 def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> None:

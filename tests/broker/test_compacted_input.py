@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driftway.worker.wire.codec import read_json
+from tests.broker.test_audit import commit_by_hand, pointer_of, prepared, refuted, work
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all
 from tests.support.process import Driftway, Finished, driftway
@@ -155,3 +156,18 @@ def compact_once(stage: FaultScenario) -> None:
     """Give the cleaner time: it looks for work every 15 s."""
     before = len(read_all(stage.bootstrap, stage.topic))
     await_until(lambda: len(read_all(stage.bootstrap, stage.topic)) < before, 60, "compacted again", poll=1.0)
+
+
+def test_the_audit_names_compaction_where_outputs_are_missing(kafka: str) -> None:
+    stage = prepared(kafka, 600)
+    stage.fill(0, 400)
+    work(stage)
+    stage.fill(400)
+    commit_by_hand(stage, 450, pointer_of(stage)[1].text())
+    found = refuted(stage)
+    assert found.startswith("EVENTS/0@400 has no prediction: ")
+    assert "compact" not in found
+    configure(stage, f"{stage.prefix}.predictions", min_compaction_lag_ms="600000")
+    assert refuted(stage) == (
+        f"{found}; EVENTS.GROUP.predictions has cleanup.policy compact, and compaction removes older records of a key"
+    )
