@@ -163,7 +163,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 
 def matrix(X: Any) -> Array:
-    """Return a table as f8[n, d]: of arrays, lists of lists or of dicts, or anything with ``__array__``.
+    """Return a table as f8[n, d]: of arrays, lists of lists, or anything with ``__array__``.
 
     Raises
     ------
@@ -186,13 +186,27 @@ def matrix(X: Any) -> Array:
             raise TypeError(f"{found.dtype} is a time")
         values = found.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"X holds values that are not numbers, such as text or categories: {error}") from None
+        sentence = f"X holds values that are not numbers, such as text or categories: {error}{_place(found, X)}"
+        raise type(error)(sentence) from None
     if found.dtype.kind in "US":
         raise ValueError("X holds text, not numbers")
     if values.ndim != 2:
         hint = " Reshape your data: X[None] is one row, X[:, None] one feature." if values.ndim == 1 else ""
         raise ValueError(f"X is a table with rows and columns, not an array of {values.ndim} dimensions.{hint}")
     return values
+
+
+def _place(found: Any, X: Any) -> str:
+    """Return where the first value is that is no number, for the end of a sentence; nothing for other arrays."""
+    if found.dtype.kind != "O" or found.ndim != 2:
+        return ""
+    for (row, column), value in np.ndenumerate(found):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            names = names_of(X)
+            return f" (feature {column if names is None else repr(names[column])} of row {row})"
+    return ""
 
 
 def _require_features(n: int, rows: int = 1) -> None:

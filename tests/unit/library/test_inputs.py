@@ -160,6 +160,16 @@ def test_what_numpy_would_turn_into_other_numbers_or_labels_is_refused() -> None
         dw.create("arow").fit(pd.DataFrame(ROWS, columns=["a", "a"]), Y)
 
 
+def test_the_feature_and_row_of_a_value_that_is_no_number_are_named() -> None:
+    frame = pd.DataFrame(ROWS, columns=["a", "b"])
+    for value in ("de", pd.NA, pd.Timestamp("2026-11-24")):
+        mixed = frame.assign(c=pd.Series([1.0, 2.0, value, 3.0], dtype=object))
+        with pytest.raises((TypeError, ValueError), match=r"not numbers.*\(feature 'c' of row 2\)"):
+            dw.create("arow").fit(mixed, Y)
+        with pytest.raises((TypeError, ValueError), match=r"\(feature 2 of row 2\)"):
+            dw.create("arow").fit(mixed.to_numpy(), Y)
+
+
 def test_predictions_before_the_second_class() -> None:
     model = dw.create("pa1")
     assert (model.predict_one([1.0, 2.0]), model.predict_proba_one([1.0, 2.0])) == (None, {})
