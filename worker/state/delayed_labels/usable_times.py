@@ -92,9 +92,10 @@ def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) 
     """
     found = judged(times_of(labels), line)
     m, wrong = len(labels), (found.verdicts == AHEAD) | (found.verdicts == BEHIND)
-    if line == NO_TIME and m > 1:  # nothing comes before the very first label that could contradict it
-        wrong[0] |= found.stamps[1] > found.stamps[0] + SLACK_MILLIS
-    guides = np.where(wrong, m, np.arange(m))
+    guided = wrong.copy()
+    if line == NO_TIME and m > 1:  # nothing before the very first label could contradict it, but it may well be right
+        guided[0] |= found.stamps[1] > found.stamps[0] + SLACK_MILLIS
+    guides = np.where(guided, m, np.arange(m))
     guides = np.minimum.accumulate(guides[::-1])[::-1]
     last = int((guides < m).sum())
     unguided = np.minimum(found.stamps, found.line)

@@ -17,7 +17,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from tests.support.selection import slow_but
 
-HOUR, APART, DELAY = 3_600_000, 100, 50
+HOUR, SECOND, APART, DELAY = 3_600_000, 1000, 100, 50
 BEGIN = MergePosition(3, 7)
 SEEDS = slow_but([0], range(12))
 
@@ -270,3 +270,13 @@ def test_the_last_label_is_taken_behind_its_event_though_one_batch_has_all_event
     assert (merger.waiting_events, merger.waiting_labels) == (1, 1)
     merger.take(None, 0.2)
     assert (merger.waiting_events, merger.waiting_labels) == (0, 1)
+
+
+def test_right_timestamps_are_not_counted_as_wrong_however_far_apart() -> None:
+    times = [1_700_000_000_000 + i * 5 * SECOND for i in range(40)]
+    merger = LabelMerger(MergeOrder(BEGIN))
+    merger.add_labels(records([one + HOUR for one in times], BEGIN.label))
+    merger.end_labels()
+    merger.take(records([one + 2 * HOUR for one in times], BEGIN.offset), 0.0)
+    assert merger.waiting_labels == 0
+    assert (merger.clocks()["wrong_timestamps"], merger.clocks()["furthest_ms"]) == (0, 0)
