@@ -198,7 +198,8 @@ def _check_raw(ctx: click.Context, given: Mapping[str, Any], lines: bool) -> Non
         raise UsageFailure("--format packed is for rows of numbers; --raw sends rows as JSON")
     for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column"):
         if given[name]:
-            raise UsageFailure(f"{flag(name)} changes rows, but --raw sends them as they are: remove it")
+            how = "JSON lines are sent" if lines else "--raw sends them"
+            raise UsageFailure(f"{flag(name)} changes rows, but {how} as they are: remove it")
     for name in ("label", "labels") if lines else ():
         # A file of defaults may say it for the worker.
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

@@ -99,7 +99,7 @@ WHEN = (
         "--time-column",
         metavar="COLUMN",
         help="Send rows at the times in this column, relative to the first row. The times become t and the timestamps "
-        "of the messages, on which the retention of the topic depends.",
+        "of the messages, on which the retention of the topic depends. The column remains a feature.",
     ),
     click.option(
         "--time-unit",

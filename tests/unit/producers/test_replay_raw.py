@@ -126,6 +126,8 @@ def test_labels_are_written_as_the_classes_that_they_name(tmp_path: Path) -> Non
     lines.write_text('{"region":"EU"}\n')
     said = "--labels is for files with columns; JSON lines are sent as they are: give it to the worker"
     assert sentence(str(lines), "--labels", "EU,NA") == said
+    said = "--shuffle changes rows, but JSON lines are sent as they are: remove it"
+    assert sentence(str(lines), "--shuffle") == said
 
 
 def test_only_files_have_rows_as_they_stand() -> None:
