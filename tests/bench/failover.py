@@ -221,7 +221,7 @@ class FailoverRun:
             raise Failure(f"the predictions are not whole: {arrivals.complaints[0]}")
         assigned = max(logged_at(event) for event in successor.by_partition("assigned").values())
         if predicted_at - assigned > TOLD_SECONDS:
-            sys.stderr.write(successor.story())
+            sys.stderr.write(successor.summary())
         return Failover(
             assigned=assigned - killed,
             restored=max(logged_at(event) for event in restored.values()) - assigned,

@@ -89,7 +89,7 @@ class MeasuredWorker:
         found = [json.loads(line) for line in lines if line.startswith('{"time"')]
         return [event for event in found if event["event"] == what]
 
-    def story(self) -> str:
+    def summary(self) -> str:
         """Return its output so far."""
         return self._log.read_text(errors="replace")
 

@@ -58,7 +58,7 @@ class RestartedWorkers(threading.Thread):
         self._over.set()
         self.join()
         if error is not None:
-            error.add_note(self.story())
+            error.add_note(self.summary())
         for process in self._processes:
             process.end(END_SECONDS)
             process.close()
@@ -73,7 +73,7 @@ class RestartedWorkers(threading.Thread):
                     self.ended.append(code)
                     process.start(argv, log)
 
-    def story(self) -> str:
+    def summary(self) -> str:
         """The ends of what the processes wrote, for messages about failures."""
         logs = (log.read_text(errors="replace")[-TOLD_CHARACTERS:] for log in self._logs if log.exists())
         return f"{self.name}, exit codes {self.ended}:\n" + "\n--\n".join(logs)

@@ -114,7 +114,7 @@ def test_answers_are_what_the_worker_emits(kafka: str, topic: str, group: str, t
             assert another.ask("", b"", method="GET")[0] == 405
         assert get(port, "/v1/model")[0] == 401
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
 
 
 def find_model(port: int) -> dict[str, Any]:

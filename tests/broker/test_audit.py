@@ -35,32 +35,32 @@ def clients(request: pytest.FixtureRequest) -> None:
 
 
 def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
-    """A stage with a few malformed events, the last one included."""
-    stage = FaultScenario(kafka, PARTITIONS, rows)
-    for partition in stage.events:
+    """A scenario with a few malformed events, the last one included."""
+    scenario = FaultScenario(kafka, PARTITIONS, rows)
+    for partition in scenario.events:
         for at, value in BAD.items():
             if at < rows:
-                stage.events[partition][at] = value  # type: ignore[call-overload]
-    return stage
+                scenario.events[partition][at] = value  # type: ignore[call-overload]
+    return scenario
 
 
-def audit(stage: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
-    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+def audit(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
+    options = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
     return driftway("audit", *options, "--learner", learner, *more)
 
 
-def refuted(stage: FaultScenario, *more: str, learner: str = LEARNER) -> str:
+def refuted(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> str:
     """Return the message about the first difference; all clients must report the same."""
-    done, *others = (audit(stage, *more, "--client", client, learner=learner) for client in CLIENTS)
+    done, *others = (audit(scenario, *more, "--client", client, learner=learner) for client in CLIENTS)
     assert all(other == done for other in others)
     assert done.code == 1, done
     assert "Traceback" not in done.stderr
     (line,) = done.stderr.splitlines()
-    return line.removeprefix("driftway: ").replace(stage.topic, "EVENTS").replace(stage.group, "GROUP")
+    return line.removeprefix("driftway: ").replace(scenario.topic, "EVENTS").replace(scenario.group, "GROUP")
 
 
-def proven(stage: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
-    done = audit(stage, "--json", *more, learner=learner)
+def proven(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
+    done = audit(scenario, "--json", *more, learner=learner)
     assert done.code == 0, done
     report = json.loads(done.stdout)
     assert report["holds"]
@@ -68,50 +68,50 @@ def proven(stage: FaultScenario, *more: str, learner: str = LEARNER) -> list[dic
     return list(report["partitions"])
 
 
-def work(stage: FaultScenario, *more: str, learner: str = LEARNER) -> None:
-    done = driftway(*(learner if word == LEARNER else word for word in stage.worker("--stop-at-end", *more)))
+def work(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> None:
+    done = driftway(*(learner if word == LEARNER else word for word in scenario.worker("--stop-at-end", *more)))
     assert done.code == 0, done.stderr
 
 
 def finished(kafka: str, *more: str, rows: int = ROWS) -> FaultScenario:
-    stage = prepared(kafka, rows)
-    stage.fill()
-    work(stage, *more)
-    return stage
+    scenario = prepared(kafka, rows)
+    scenario.fill()
+    work(scenario, *more)
+    return scenario
 
 
-def commit_by_hand(stage: FaultScenario, offset: int, metadata: str, partition: int = 0) -> None:
-    consumer = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
-    place = TopicPartition(stage.topic, partition, offset, metadata)
+def commit_by_hand(scenario: FaultScenario, offset: int, metadata: str, partition: int = 0) -> None:
+    consumer = Consumer(quiet({"bootstrap.servers": scenario.bootstrap, "group.id": scenario.group}))
+    place = TopicPartition(scenario.topic, partition, offset, metadata)
     consumer.commit(offsets=[place], asynchronous=False)
     consumer.close()
 
 
-def pointer_of(stage: FaultScenario, partition: int = 0) -> tuple[int, Pointer]:
-    offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic, partition)
+def pointer_of(scenario: FaultScenario, partition: int = 0) -> tuple[int, Pointer]:
+    offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic, partition)
     pointer = Pointer.parse(metadata)
     assert pointer is not None
     return offset, pointer
 
 
-def snapshot_chunks(stage: FaultScenario, partition: int = 0) -> list[Any]:
-    records = read_all(stage.bootstrap, f"{stage.prefix}.snapshots")
+def snapshot_chunks(scenario: FaultScenario, partition: int = 0) -> list[Any]:
+    records = read_all(scenario.bootstrap, f"{scenario.prefix}.snapshots")
     return [r for r in records if r.partition == partition and re.fullmatch(rb"\d+\.\d+", r.key or b"")]
 
 
-def repeat(stage: FaultScenario, name: str, record: Any, value: bytes | None = None) -> None:
+def repeat(scenario: FaultScenario, name: str, record: Any, value: bytes | None = None) -> None:
     """Produce a record again, with another value if one is given."""
     values: Sequence[bytes | None] = [record.value if value is None else value]
-    produce(stage.bootstrap, name, values, record.partition, keys=[record.key])
+    produce(scenario.bootstrap, name, values, record.partition, keys=[record.key])
 
 
 def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
-    stage = prepared(kafka)
-    stage.fill(0, 900)
-    work(stage, *CHALLENGER)
-    stage.fill(900)
-    work(stage, *CHALLENGER, "--output-format", "packed")  # a group may change its output format
-    accounts = proven(stage, *CHALLENGER)
+    scenario = prepared(kafka)
+    scenario.fill(0, 900)
+    work(scenario, *CHALLENGER)
+    scenario.fill(900)
+    work(scenario, *CHALLENGER, "--output-format", "packed")  # a group may change its output format
+    accounts = proven(scenario, *CHALLENGER)
     assert [account["partition"] for account in accounts] == [0, 1]
     for account in accounts:
         bad = len(BAD) - 1
@@ -119,23 +119,23 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
         assert (account["predictions"], account["rejections"]) == (ROWS - bad, bad)
         assert account["set_aside"] == 1, "the label 7"
         assert account["points"] == 2 * ((ROWS - bad) // 500)
-        assert account["snapshots"] == len(snapshot_chunks(stage, account["partition"])) >= 2
+        assert account["snapshots"] == len(snapshot_chunks(scenario, account["partition"])) >= 2
         assert account["orphans"] == account["unchecked"] == []
-    shown = audit(stage, *CHALLENGER)
+    shown = audit(scenario, *CHALLENGER)
     assert shown.code == 0
     assert f"{PARTITIONS * ROWS:,} events have exactly one prediction or rejection each" in shown.stdout
     assert "Rejected: " in shown.stdout
 
 
-def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None:
+def rewrite(scenario: FaultScenario, name: str, partition: int, place: int) -> None:
     """Recreate a predictions topic with the same records, except one that is altered."""
-    records = read_all(stage.bootstrap, name)
-    empty(stage.bootstrap, name, PARTITIONS)
+    records = read_all(scenario.bootstrap, name)
+    empty(scenario.bootstrap, name, PARTITIONS)
     for p in range(PARTITIONS):
         mine = [record for record in records if record.partition == p]
         values = [record.value or b"" for record in mine]
         values[place] = tampered(values[place]) if p == partition else values[place]
-        produce(stage.bootstrap, name, values, p, keys=[record.key for record in mine])
+        produce(scenario.bootstrap, name, values, p, keys=[record.key for record in mine])
 
 
 @pytest.mark.parametrize(
@@ -149,46 +149,46 @@ def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None
 )
 @pytest.mark.slow
 def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: str, form: str, output_form: str) -> None:
-    stage, rng = FaultScenario(kafka, PARTITIONS, 600), np.random.default_rng(5)
-    for partition in stage.events:
+    scenario, rng = FaultScenario(kafka, PARTITIONS, 600), np.random.default_rng(5)
+    for partition in scenario.events:
         X = rng.normal(size=(600, 4))
         y = X[:, 0] - 2.5 * X[:, 1] + rng.normal(0, 0.3, 600)
         y = np.where(rng.random(600) < 0.1, np.nan, y if task == "regression" else (y > 0).astype(float))
         values: list[Any] = packed.encode_events(X, y) if form == "packed" else codec.encode_events(X, y, 0)
-        stage.events[partition] = [*values[:100], None, *values[101:]]
+        scenario.events[partition] = [*values[:100], None, *values[101:]]
     learner = "rls" if task == "regression" else LEARNER
     options = ("--task", task, "--format", form)
     for first in (0, 400):
-        stage.fill(first, first + 400)
-        work(stage, *options, "--output-format", output_form, learner=learner)
-    for account in proven(stage, *options, learner=learner):
+        scenario.fill(first, first + 400)
+        work(scenario, *options, "--output-format", output_form, learner=learner)
+    for account in proven(scenario, *options, learner=learner):
         assert (account["records"], account["predictions"], account["rejections"]) == (600, 599, 1)
         assert (account["points"], account["unchecked"]) == (1, [])
-    rewrite(stage, f"{stage.prefix}.predictions", 1, 300)
-    found = refuted(stage, *options, learner=learner)
+    rewrite(scenario, f"{scenario.prefix}.predictions", 1, 300)
+    found = refuted(scenario, *options, learner=learner)
     assert found.startswith("EVENTS.GROUP.predictions/1@300: the prediction of EVENTS/1@301 differs: expected score"), (
         found
     )
 
 
 def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:
-    stage = finished(kafka, rows=600)
-    found = refuted(stage, learner="dfop:mu=0.02")
+    scenario = finished(kafka, rows=600)
+    found = refuted(scenario, learner="dfop:mu=0.02")
     assert found.startswith("EVENTS.GROUP.snapshots/0@1: expected a snapshot of this model, found: ")
-    empty(kafka, f"{stage.prefix}.snapshots", PARTITIONS)
-    assert refuted(stage, learner="dfop:mu=0.02").startswith(
+    empty(kafka, f"{scenario.prefix}.snapshots", PARTITIONS)
+    assert refuted(scenario, learner="dfop:mu=0.02").startswith(
         "EVENTS.GROUP.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
     )
-    assert refuted(stage).endswith(", found no complete one there")
+    assert refuted(scenario).endswith(", found no complete one there")
 
 
 def test_a_second_prediction_is_named(kafka: str) -> None:
-    stage = finished(kafka, rows=600)
-    name = f"{stage.prefix}.predictions"
+    scenario = finished(kafka, rows=600)
+    name = f"{scenario.prefix}.predictions"
     (twice,) = [r for r in read_all(kafka, name) if r.partition == 1 and b'"offset":77,' in (r.value or b"")]
     end = max(r.offset for r in read_all(kafka, name) if r.partition == 1)
-    repeat(stage, name, twice)
-    found = refuted(stage)
+    repeat(scenario, name, twice)
+    found = refuted(scenario)
     place = int(found.split("@")[1].split()[0])
     assert place > end
     assert found == (
@@ -198,16 +198,16 @@ def test_a_second_prediction_is_named(kafka: str) -> None:
 
 def test_a_changed_score_is_named(kafka: str) -> None:
     """The group resumes at its committed offset, but one output before that is not its own."""
-    stage = prepared(kafka, 600)
-    stage.fill(0, 300)
-    work(stage)
-    stage.fill(300)
-    name = f"{stage.prefix}.predictions"
+    scenario = prepared(kafka, 600)
+    scenario.fill(0, 300)
+    work(scenario)
+    scenario.fill(300)
+    name = f"{scenario.prefix}.predictions"
     last = max(r for r in read_all(kafka, name) if r.partition == 0)
     value = (last.value or b"").replace(b'"offset":299,', b'"offset":300,')
-    repeat(stage, name, last, value)
-    work(stage)
-    assert refuted(stage).startswith(
+    repeat(scenario, name, last, value)
+    work(scenario)
+    assert refuted(scenario).startswith(
         f"EVENTS.GROUP.predictions/0@{last.offset + 2}: the prediction of EVENTS/0@300 differs: expected id 300, found "
         "299"
     )
@@ -215,72 +215,72 @@ def test_a_changed_score_is_named(kafka: str) -> None:
 
 @pytest.mark.slow
 def test_a_changed_rejection_is_named(kafka: str) -> None:
-    stage = finished(kafka, rows=600)
-    commit_at, pointer = pointer_of(stage)
-    produce(kafka, stage.topic, [b"broken"])
-    headers = [("reason", b"other"), ("topic", stage.topic.encode()), ("partition", b"0"), ("offset", b"600")]
-    produce(kafka, f"{stage.prefix}.rejected", [b"broken"], headers=[headers])
-    commit_by_hand(stage, commit_at + 1, pointer.text())
-    found = refuted(stage)
+    scenario = finished(kafka, rows=600)
+    commit_at, pointer = pointer_of(scenario)
+    produce(kafka, scenario.topic, [b"broken"])
+    headers = [("reason", b"other"), ("topic", scenario.topic.encode()), ("partition", b"0"), ("offset", b"600")]
+    produce(kafka, f"{scenario.prefix}.rejected", [b"broken"], headers=[headers])
+    commit_by_hand(scenario, commit_at + 1, pointer.text())
+    found = refuted(scenario)
     assert "the rejection of EVENTS/0@600 differs: expected the header ('reason', b'not JSON')" in found
     assert "found ('reason', b'other')" in found
 
 
 def test_a_missing_tail_is_named(kafka: str) -> None:
-    stage = prepared(kafka, 600)
-    stage.fill(0, 400)
-    work(stage)
-    stage.fill(400)
-    _, pointer = pointer_of(stage)
-    commit_by_hand(stage, 450, pointer.text())
-    found = refuted(stage)
+    scenario = prepared(kafka, 600)
+    scenario.fill(0, 400)
+    work(scenario)
+    scenario.fill(400)
+    _, pointer = pointer_of(scenario)
+    commit_by_hand(scenario, 450, pointer.text())
+    found = refuted(scenario)
     assert found.startswith("EVENTS/0@400 has no prediction: the group has committed offset 450, ")
 
 
 def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> None:
-    stage = finished(kafka, rows=400)
-    commit_by_hand(stage, 400, "")
-    assert refuted(stage).startswith("EVENTS/0@400 is committed: expected a snapshot position in the commit")
-    commit_by_hand(stage, 400, Pointer(9999, 1, 400).text())
-    assert refuted(stage) == (
+    scenario = finished(kafka, rows=400)
+    commit_by_hand(scenario, 400, "")
+    assert refuted(scenario).startswith("EVENTS/0@400 is committed: expected a snapshot position in the commit")
+    commit_by_hand(scenario, 400, Pointer(9999, 1, 400).text())
+    assert refuted(scenario) == (
         "EVENTS/0@400 is committed: expected its snapshot at EVENTS.GROUP.snapshots/0@9999, found no complete one there"
     )
 
 
 def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
-    stage = prepared(kafka, 400)
-    stage.fill(0, 200)
-    work(stage, "--snapshot-rows", "1")  # one per commit, however rows are batched, so also at the end
-    _, early = pointer_of(stage)
-    stage.fill(200)
-    work(stage, "--snapshot-rows", "1")
-    _, late = pointer_of(stage)
+    scenario = prepared(kafka, 400)
+    scenario.fill(0, 200)
+    work(scenario, "--snapshot-rows", "1")  # one per commit, however rows are batched, so also at the end
+    _, early = pointer_of(scenario)
+    scenario.fill(200)
+    work(scenario, "--snapshot-rows", "1")
+    _, late = pointer_of(scenario)
     assert (early.state_offset, late.state_offset) == (200, 400)
-    commit_by_hand(stage, 399, early.text())
-    assert refuted(stage) == (
+    commit_by_hand(scenario, 399, early.text())
+    assert refuted(scenario) == (
         "EVENTS/0@399 has a prediction in EVENTS.GROUP.predictions/0: expected none, because the group has "
         "committed offset 399"
     )
-    commit_by_hand(stage, 399, late.text())
-    assert refuted(stage) == "EVENTS/0@399 is committed: expected a snapshot at or before it, found one at 400"
-    commit_by_hand(stage, 399, Pointer(early.first, 1, 199).text())
-    found = refuted(stage)
+    commit_by_hand(scenario, 399, late.text())
+    assert refuted(scenario) == "EVENTS/0@399 is committed: expected a snapshot at or before it, found one at 400"
+    commit_by_hand(scenario, 399, Pointer(early.first, 1, 199).text())
+    found = refuted(scenario)
     assert "expected 1 chunks with state offset 199, as the pointer says, found 1 with 200" in found
 
 
 def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
-    stage = finished(kafka, rows=600)
-    name = f"{stage.prefix}.snapshots"
-    newest = snapshot_chunks(stage)[-1]
+    scenario = finished(kafka, rows=600)
+    name = f"{scenario.prefix}.snapshots"
+    newest = snapshot_chunks(scenario)[-1]
     produce(kafka, name, [b"lost"], keys=[b"0.3"])
-    account = proven(stage)[0]
+    account = proven(scenario)[0]
     (orphan,) = account["orphans"]
     assert orphan.startswith(f"{name}/0@")
-    assert f"Chunk of an incomplete snapshot: {orphan}" in audit(stage).stdout
+    assert f"Chunk of an incomplete snapshot: {orphan}" in audit(scenario).stdout
     value = bytearray(newest.value or b"")
     value[-100] ^= 1
-    repeat(stage, name, newest, bytes(value))
-    found = refuted(stage)
+    repeat(scenario, name, newest, bytes(value))
+    found = refuted(scenario)
     assert found.startswith("EVENTS.GROUP.snapshots/0@")
     assert found.endswith(
         ": expected a snapshot of this model, found: the snapshot is damaged: its checksum does not match"
@@ -289,74 +289,73 @@ def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
 
 def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     """The snapshot is well-formed and its checksum matches; only recomputation detects it."""
-    stage = finished(kafka, rows=600)
+    scenario = finished(kafka, rows=600)
     other = FaultScenario(kafka, PARTITIONS, 600, seed=8)
     other.fill()
     work(other, "--snapshot-rows", "1")  # so that the last snapshot is at the end
     theirs = snapshot_chunks(other)[-1]
-    stage.fill(0, 10)
-    produce(kafka, f"{stage.prefix}.snapshots", [theirs.value], keys=[theirs.key])
-    found = refuted(stage)
+    scenario.fill(0, 10)
+    produce(kafka, f"{scenario.prefix}.snapshots", [theirs.value], keys=[theirs.key])
+    found = refuted(scenario)
     assert ", the snapshot at EVENTS/0@600: expected " in found
 
 
 @pytest.mark.slow
 def test_a_group_that_started_late_holds(kafka: str) -> None:
-    stage = prepared(kafka, 1000)
-    stage.fill(0, 300)
-    with Driftway(*stage.worker("--start", "latest")) as worker:
+    scenario = prepared(kafka, 1000)
+    scenario.fill(0, 300)
+    with Driftway(*scenario.worker("--start", "latest")) as worker:
         worker.await_text("running")
-        stage.fill(300)
+        scenario.fill(300)
+        group, topic = scenario.group, scenario.topic
         await_until(
-            lambda: all(committed_offset(kafka, stage.group, stage.topic, p)[0] == 1000 for p in range(PARTITIONS)),
-            30,
-            "everything committed",
+            lambda: {committed_offset(kafka, group, topic, p)[0] for p in range(PARTITIONS)} == {1000}, 30, "commits"
         )
         worker.terminate()
         assert worker.wait() == 0
-    accounts = proven(stage, "--start", "latest")
+    accounts = proven(scenario, "--start", "latest")
     assert [(account["begin"], account["orphans"]) for account in accounts] == [(300, []), (300, [])]
-    assert refuted(stage).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
+    assert refuted(scenario).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
 
 
 @pytest.mark.slow
 def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
-    stage = prepared(kafka, 900)
-    stage.fill(0, 500)
-    work(stage, "--snapshot-rows", "1")  # on a slow machine there are several commits
-    stage.fill(500)
-    work(stage)
-    shorten(stage.bootstrap, stage.topic, PARTITIONS, 450)
-    for account in proven(stage):
+    scenario = prepared(kafka, 900)
+    scenario.fill(0, 500)
+    work(scenario, "--snapshot-rows", "1")  # on a slow machine there are several commits
+    scenario.fill(500)
+    work(scenario)
+    shorten(scenario.bootstrap, scenario.topic, PARTITIONS, 450)
+    for account in proven(scenario):
         assert 450 <= account["begin"] <= 500
         assert account["predictions"] + account["rejections"] == 900 - account["begin"]
         (sentence,) = account["unchecked"]
         assert f"offsets before {account['begin']} cannot be checked" in sentence
-    stage.fill(0, 1)
-    shorten(stage.bootstrap, stage.topic, PARTITIONS, 901)
-    assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(stage)
+    scenario.fill(0, 1)
+    shorten(scenario.bootstrap, scenario.topic, PARTITIONS, 901)
+    assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(scenario)
 
 
 def test_shortened_predictions_are_told(kafka: str) -> None:
-    stage = finished(kafka, rows=900)
-    shorten(stage.bootstrap, f"{stage.prefix}.predictions", PARTITIONS, 40)
-    account = proven(stage)[0]
+    scenario = finished(kafka, rows=900)
+    shorten(scenario.bootstrap, f"{scenario.prefix}.predictions", PARTITIONS, 40)
+    account = proven(scenario)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]
 
 
 @pytest.mark.slow
 def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
-    stage = FaultScenario(kafka, PARTITIONS, 20_000)
-    with Driftway(*stage.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:
+    scenario = FaultScenario(kafka, PARTITIONS, 20_000)
+    with Driftway(*scenario.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:
         worker.await_text("running")
         seen = 0
         for first in range(0, 20_000, 4000):
-            stage.fill(first, first + 4000)
+            scenario.fill(first, first + 4000)
             await_until(
-                lambda at=first: committed_offset(kafka, stage.group, stage.topic)[0] > at, 30, "more committed"
+                lambda at=first: committed_offset(kafka, scenario.group, scenario.topic)[0] > at, 30, "more committed"
             )
-            accounts = proven(stage, *CHALLENGER)
+            accounts = proven(scenario, *CHALLENGER)
             assert sum(account["records"] for account in accounts) > seen
             seen = sum(account["records"] for account in accounts)
         assert worker.process.poll() is None
@@ -364,37 +363,37 @@ def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
 
 @pytest.mark.slow
 def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
-    stage = FaultScenario(kafka, PARTITIONS, 3000)
-    stage.fill(0, 1000)
-    with Driftway(*stage.worker("--commit-interval", "10")) as worker:
+    scenario = FaultScenario(kafka, PARTITIONS, 3000)
+    scenario.fill(0, 1000)
+    with Driftway(*scenario.worker("--commit-interval", "10")) as worker:
         worker.await_text("running")
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "1000 rows committed")
-        stage.fill(1000)
-        name = f"{stage.prefix}.predictions"
+        await_until(lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 1000, 30, "rows committed")
+        scenario.fill(1000)
+        name = f"{scenario.prefix}.predictions"
         await_until(lambda: len(read_all(kafka, name, committed=False)) > 2 * 1000, 30, "more in an open transaction")
         worker.kill()
     assert len(read_all(kafka, name)) < len(read_all(kafka, name, committed=False))
-    for account in proven(stage):
-        committed = committed_offset(kafka, stage.group, stage.topic, account["partition"])[0]
+    for account in proven(scenario):
+        committed = committed_offset(kafka, scenario.group, scenario.topic, account["partition"])[0]
         assert account["end"] == account["predictions"] == committed >= 1000
 
 
 def test_what_cannot_be_audited_is_said(kafka: str) -> None:
-    stage = finished(kafka, rows=50)
-    topic, group = stage.topic, stage.group
-    stage.group = unique("group")
-    done = audit(stage)
+    scenario = finished(kafka, rows=50)
+    topic, group = scenario.topic, scenario.group
+    scenario.group = unused = unique("group")
+    done = audit(scenario)
     assert done.code == 2
-    assert f"there is no topic {stage.prefix}.predictions: no worker of group {stage.group} has run" in done.stderr
+    assert f"there is no topic {scenario.prefix}.predictions: no worker of group {unused} has run" in done.stderr
     for name in (*OUTPUTS, "snapshots"):
-        create_topic(kafka, f"{topic}.{stage.group}.{name}", PARTITIONS)
-    done = audit(stage)
+        create_topic(kafka, f"{topic}.{scenario.group}.{name}", PARTITIONS)
+    done = audit(scenario)
     assert done.code == 1
     assert "has committed no offset of" in done.stderr
-    stage.topic, stage.group = unique("absent"), group
-    done = audit(stage)
-    assert (done.code, done.stderr) == (2, f"driftway: there is no topic {stage.topic}\n")
-    stage.bootstrap = "127.0.0.1:1"
-    done = audit(stage)
+    scenario.topic, scenario.group = unique("absent"), group
+    done = audit(scenario)
+    assert (done.code, done.stderr) == (2, f"driftway: there is no topic {scenario.topic}\n")
+    scenario.bootstrap = "127.0.0.1:1"
+    done = audit(scenario)
     assert done.code == 5
     assert "no Kafka broker answered at 127.0.0.1:1" in done.stderr

@@ -18,14 +18,14 @@ from tests.support.process import driftway
 @pytest.mark.slow
 def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str) -> None:
     """The input is whole: only the label topic has lost what the first snapshots need."""
-    stage = RelearningScenario(kafka, label_topic=True, partitions=1)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     for first in (0, 150, 300, 450):
-        for _ in stage.feed(first, first + 150):
+        for _ in scenario.feed(first, first + 150):
             pass
-        stage.learn()
-    delete_before(stage, stage.labels, 40)
-    done = driftway("audit", *stage.options, "--json")
+        scenario.learn()
+    delete_before(scenario, scenario.labels, 40)
+    done = driftway("audit", *scenario.options, "--json")
     assert done.code == 0, done
     (found,) = json.loads(done.stdout)["partitions"]
     assert 0 < found["begin"] < found["end"]
@@ -35,16 +35,16 @@ def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str)
 
 def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
     """Before its first plan and behind several, whose options nobody remembers; options that contradict are told."""
-    stage = FaultScenario(kafka, partitions=2, rows=400)
+    scenario = FaultScenario(kafka, partitions=2, rows=400)
     options = *PLAIN, "--metric-window", "77", "--no-standardize", "--detector", "ddm"
-    learn(stage, 0, 100, *options)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka
+    learn(scenario, 0, 100, *options)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
     assert driftway("audit", *place).code == 0
-    change(stage, "add", CHALLENGER, at=(150, 160))
-    change(stage, "promote", CHALLENGER, at=(200, 200))
-    change(stage, "configure", "--metric-window", "50", "--no-detectors", at=(250, 250))
-    change(stage, "drop", LEARNER, at=(300, 300))
-    learn(stage, 100, 400, *options)
+    change(scenario, "add", CHALLENGER, at=(150, 160))
+    change(scenario, "promote", CHALLENGER, at=(200, 200))
+    change(scenario, "configure", "--metric-window", "50", "--no-detectors", at=(250, 250))
+    change(scenario, "drop", LEARNER, at=(300, 300))
+    learn(scenario, 100, 400, *options)
     done = driftway("audit", *place, "--json")
     assert done.code == 0, done
     assert [one["begin"] for one in json.loads(done.stdout)["partitions"]] == [0, 0]
@@ -56,11 +56,11 @@ def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
 
 def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:
     """No order of labels is recorded for it, though labels lie in its log."""
-    stage = RelearningScenario(kafka, label_topic=True, partitions=2)
-    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)])
+    scenario = RelearningScenario(kafka, label_topic=True, partitions=2)
+    produce(kafka, scenario.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)])
     for partition in range(2):
-        produce(kafka, stage.labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(100)], partition)
-    stage.learn()
-    done = driftway("audit", *stage.options, "--json")
+        produce(kafka, scenario.labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(100)], partition)
+    scenario.learn()
+    done = driftway("audit", *scenario.options, "--json")
     assert done.code == 0, done
     assert [one["predictions"] > 0 for one in json.loads(done.stdout)["partitions"]] == [True, False]

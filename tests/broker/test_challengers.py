@@ -23,19 +23,19 @@ EVERY = 100
 
 
 def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=2000)
-    options = stage.worker(*OPTIONS, "--accuracy-every", str(EVERY))
-    with stage.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 9, *options) as victim:
+    scenario = FaultScenario(kafka, partitions=2, rows=2000)
+    options = scenario.worker(*OPTIONS, "--accuracy-every", str(EVERY))
+    with scenario.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 9, *options) as victim:
         victim.await_text("running")
-        stage.feed(auditor, victim)
-        assert victim.wait() == -9, victim.story()
-    assert 0 < committed_offset(kafka, stage.group, stage.topic)[0] < stage.rows, "killed in the middle"
+        scenario.feed(auditor, victim)
+        assert victim.wait() == -9, victim.summary()
+    assert 0 < committed_offset(kafka, scenario.group, scenario.topic)[0] < scenario.rows, "killed in the middle"
     done = driftway(*options, "--stop-at-end")
     assert done.code == 0, done.stderr
-    written = read_all(kafka, f"{stage.prefix}.accuracy")
+    written = read_all(kafka, f"{scenario.prefix}.accuracy")
     settings = model_settings(LEARNER, *CHALLENGERS, accuracy_every=EVERY, window=1000)
-    for partition, events in stage.events.items():
-        expected = Model(settings, partition, stage.group).advance(records(events, partition=partition)).points
+    for partition, events in scenario.events.items():
+        expected = Model(settings, partition, scenario.group).advance(records(events, partition=partition)).points
         assert [(one.key, one.value) for one in written if one.partition == partition] == expected
     newest = {
         (point["learner"], point["partition"]): point for point in (json.loads(one.value or b"") for one in written)
@@ -43,7 +43,7 @@ def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
     assert newest["no_change", 0]["worse_p"] < 0.001
     assert newest["no_change", 0]["worse_since"] < 500
     assert "worse_p" not in newest[LEARNER, 0]
-    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
     audit = driftway("audit", *place, "--learner", LEARNER, *OPTIONS, "--accuracy-every", str(EVERY))
     assert audit.code == 0, audit.stderr
     shown = driftway("watch", *place, "--once").stdout
@@ -52,22 +52,22 @@ def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
 
 
 def test_a_group_that_an_earlier_version_began_goes_on_without_tests_and_can_be_audited(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1500)
-    options = stage.worker(*OPTIONS, "--accuracy-every", str(EVERY), "--stop-at-end")
-    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
-    stage.fill(0, 700)
+    scenario = FaultScenario(kafka, partitions=1, rows=1500)
+    options = scenario.worker(*OPTIONS, "--accuracy-every", str(EVERY), "--stop-at-end")
+    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    scenario.fill(0, 700)
     with EarlierDriftway(*options) as earlier:
-        assert earlier.wait() == 0, earlier.story()
-    stage.fill(700)
+        assert earlier.wait() == 0, earlier.summary()
+    scenario.fill(700)
     done = driftway(*options)
     assert done.code == 0, done.stderr
-    written = [json.loads(one.value or b"") for one in read_all(kafka, f"{stage.prefix}.accuracy")]
-    assert len(written) == 3 * stage.rows // EVERY
+    written = [json.loads(one.value or b"") for one in read_all(kafka, f"{scenario.prefix}.accuracy")]
+    assert len(written) == 3 * scenario.rows // EVERY
     assert not [point for point in written if "better_p" in point]
     audit = driftway("audit", *place, "--learner", LEARNER, *OPTIONS, "--accuracy-every", str(EVERY), "--json")
     assert audit.code == 0, audit.stderr
     (account,) = json.loads(audit.stdout)["partitions"]
-    assert (account["begin"], account["end"], account["unchecked"]) == (0, stage.rows, [])
+    assert (account["begin"], account["end"], account["unchecked"]) == (0, scenario.rows, [])
     assert account["snapshots"] >= 2
     shown = driftway("snapshot", "show", *place, "--partition", "0", "--at", "100", "--json")
     assert shown.code == 0, shown.stderr

@@ -43,7 +43,7 @@ def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
         client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=END_SECONDS)
         worker.await_text("labels not read")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         assert worker.stderr.count("labels not read") == 1
 
 

@@ -32,16 +32,16 @@ REACH_SECONDS = 10.0
 
 def sentence(done: Finished, code: int) -> str:
     """Return the error message on stderr; only log lines, which begin with the time, may precede it."""
-    story = f"exit code {done.code}\n{done.stderr}"
-    assert done.code == code, story
-    assert "Traceback" not in done.stderr, story
+    summary = f"exit code {done.code}\n{done.stderr}"
+    assert done.code == code, summary
+    assert "Traceback" not in done.stderr, summary
     assert done.stdout == "", done.stdout
     *before, last = done.stderr.splitlines()
     if last.startswith("Error: "):  # an error of click: usage, hint, error
-        assert before[0].startswith("Usage: "), story
+        assert before[0].startswith("Usage: "), summary
     else:
-        assert last.startswith("driftway: "), story
-        assert all(line[2] == line[5] == ":" for line in before), story
+        assert last.startswith("driftway: "), summary
+        assert all(line[2] == line[5] == ":" for line in before), summary
     return last
 
 
@@ -226,6 +226,6 @@ def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, present: st
                 running.terminate()
                 time.sleep(0.01)
             codes.append(running.wait())
-            assert codes[-1] in (0, 143), running.story()
+            assert codes[-1] in (0, 143), running.summary()
             assert "Traceback" not in running.stderr
     assert codes[-1] == 143

@@ -61,56 +61,56 @@ def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> N
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=800)
-    with stage.auditor() as auditor:
+    scenario = FaultScenario(kafka, partitions=2, rows=800)
+    with scenario.auditor() as auditor:
         for i, way in enumerate(("native", "python", "native")):
-            with Driftway(*stage.worker("--client", way, "--guarantee", guarantee)) as worker:
+            with Driftway(*scenario.worker("--client", way, "--guarantee", guarantee)) as worker:
                 worker.await_text("running partition=0")
                 worker.await_text("running partition=1")
-                stage.fill(200 * i, 200 * (i + 1))
+                scenario.fill(200 * i, 200 * (i + 1))
                 await_until(lambda i=i: auditor.seen >= 400 * (i + 1), 60, "rows predicted")
                 worker.kill()
-        stage.fill(600)
-        with Driftway(*stage.worker("--client", "native", "--guarantee", guarantee, "--stop-at-end")) as worker:
-            assert worker.wait(60) == 0, worker.story()
-        auditor.await_all(len(stage.expected))
+        scenario.fill(600)
+        with Driftway(*scenario.worker("--client", "native", "--guarantee", guarantee, "--stop-at-end")) as worker:
+            assert worker.wait(60) == 0, worker.summary()
+        auditor.await_all(len(scenario.expected))
     if guarantee == "exactly-once":
-        auditor.require(stage.expected)
+        auditor.require(scenario.expected)
 
 
 def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=4, rows=400)
+    scenario = FaultScenario(kafka, partitions=4, rows=400)
     with (
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--client", "native")) as native,
-        Driftway(*stage.worker("--client", "python")) as python,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--client", "native")) as native,
+        Driftway(*scenario.worker("--client", "python")) as python,
     ):
         for one in (native, python):
             one.await_text("running partition=")
-        stage.fill(0, 200)
+        scenario.fill(0, 200)
         await_until(lambda: auditor.seen >= 800, 60, "half of the rows predicted")
         native.kill()
-        stage.fill(200)
-        auditor.await_all(len(stage.expected))
+        scenario.fill(200)
+        auditor.await_all(len(scenario.expected))
         python.terminate()
-        assert python.wait() == 0, python.story()
-    auditor.require(stage.expected)
+        assert python.wait() == 0, python.summary()
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_freed_memory_is_not_looked_at(kafka: str) -> None:
     """glibc fills freed and uninitialized memory with other bytes (MALLOC_PERTURB_)."""
-    stage, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
+    scenario, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
     for last in (200, 400, 600):
-        stage.fill(last - 200, last)
+        scenario.fill(last - 200, last)
         for _ in range(3):  # each commits, or restores what the previous one committed
-            arguments = stage.worker("--client", "native", "--stop-at-end", "--accuracy-every", "50")
+            arguments = scenario.worker("--client", "native", "--stop-at-end", "--accuracy-every", "50")
             with Driftway(*arguments, env=poison) as worker:
-                assert worker.wait(60) == 0, worker.story()
-    with stage.auditor() as auditor:
-        auditor.await_all(len(stage.expected))
-    auditor.require(stage.expected)
-    assert driftway("audit", *stage.worker()[1:7], "--learner", LEARNER, "--accuracy-every", "50").code == 0
+                assert worker.wait(60) == 0, worker.summary()
+    with scenario.auditor() as auditor:
+        auditor.await_all(len(scenario.expected))
+    auditor.require(scenario.expected)
+    assert driftway("audit", *scenario.worker()[1:7], "--learner", LEARNER, "--accuracy-every", "50").code == 0
 
 
 @pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
@@ -124,7 +124,7 @@ def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
     for _ in range(2):  # the second one restores what the first committed
         ways = "--client", "native", "--stop-at-end", "--commit-interval", "0.005", "--output-format", form
         with PoisonedDriftway("worker", *options, *ways) as worker:
-            assert worker.wait(60) == 0, worker.story()
+            assert worker.wait(60) == 0, worker.summary()
     done = driftway("audit", *options)
     assert done.code == 0, done
 

@@ -33,12 +33,12 @@ def told(done: Finished, code: int, words: str) -> None:
     assert (done.code, words in done.stderr.splitlines()[-1]) == (code, True), done
 
 
-def of(stage: FaultScenario, *command: str) -> Finished:
-    return driftway(*command, "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+def of(scenario: FaultScenario, *command: str) -> Finished:
+    return driftway(*command, "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
 
 
-def put(stage: FaultScenario, key: bytes, value: bytes) -> None:
-    produce(stage.bootstrap, f"{stage.prefix}.snapshots", [value], keys=[key])
+def put(scenario: FaultScenario, key: bytes, value: bytes) -> None:
+    produce(scenario.bootstrap, f"{scenario.prefix}.snapshots", [value], keys=[key])
 
 
 @pytest.mark.parametrize(
@@ -47,48 +47,52 @@ def put(stage: FaultScenario, key: bytes, value: bytes) -> None:
     ids=["no JSON", "no object", "no number", "deep"],
 )
 def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=10)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, cleanup_policy="compact")
-    put(stage, record_keys.claim_key(stage.group, stage.topic), value)
-    done = driftway(*stage.worker("--stop-at-end"))
-    told(done, CANNOT_RESTORE, f"the claim to the outputs at {stage.prefix}.snapshots/0@0 cannot be read: ")
+    scenario = FaultScenario(kafka, partitions=1, rows=10)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, cleanup_policy="compact")
+    put(scenario, record_keys.claim_key(scenario.group, scenario.topic), value)
+    done = driftway(*scenario.worker("--stop-at-end"))
+    told(done, CANNOT_RESTORE, f"the claim to the outputs at {scenario.prefix}.snapshots/0@0 cannot be read: ")
     assert done.stderr.splitlines()[-1].endswith("choose other outputs with --output-prefix PREFIX")
 
 
 def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
     """Each is appended behind the others: the newest one counts."""
-    stage = learned(kafka)
-    before = read_all(kafka, f"{stage.prefix}.predictions")
+    scenario = learned(kafka)
+    before = read_all(kafka, f"{scenario.prefix}.predictions")
     for value in POSITIONS.values():
-        put(stage, b"0.position", value)
-        told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, f"the commit record at {stage.prefix}.snapshots")
+        put(scenario, b"0.position", value)
+        told(
+            driftway(*scenario.worker("--stop-at-end")),
+            CANNOT_RESTORE,
+            f"the commit record at {scenario.prefix}.snapshots",
+        )
         for command in (
             ("snapshot", "list"),
             ("snapshot", "show", "--partition", "0"),
             ("explain", "--partition", "0", "--offset", "3"),
         ):
-            told(of(stage, *command), CANNOT_RESTORE, f"the commit record at {stage.prefix}.snapshots")
-    assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before)
-    ended = driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "replay"))
+            told(of(scenario, *command), CANNOT_RESTORE, f"the commit record at {scenario.prefix}.snapshots")
+    assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before)
+    ended = driftway(*scenario.worker("--stop-at-end", "--on-restore-failure", "replay"))
     assert ended.code == 0, ended
-    assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before), "nothing was predicted twice"
+    assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before), "nothing was predicted twice"
 
 
 @pytest.mark.parametrize("n_features", slow_but([10**7], ["x", 10**7]))
 def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -> None:
-    stage = learned(kafka)
-    records = read_all(kafka, f"{stage.prefix}.snapshots")
+    scenario = learned(kafka)
+    records = read_all(kafka, f"{scenario.prefix}.snapshots")
     blob = next(r.value for r in reversed(records) if r.key == b"0.0") or b""
     position = read_json(next(r.value for r in reversed(records) if r.key == b"0.position") or b"")
     header, state = snapshot._header(blob)
     header["schema"]["n_features"] = n_features
     text = json.dumps(header).encode()
     body = snapshot.MAGIC + len(text).to_bytes(4, "little") + text + blob[state : -snapshot.DIGEST_BYTES]
-    put(stage, b"0.0", body + snapshot._digest(body))
-    place = max(r.offset for r in read_all(kafka, f"{stage.prefix}.snapshots") if r.key == b"0.0")
-    put(stage, b"0.position", write_json({**position, "pointer": f"driftway1:{place}:1:{header['offset']}"}))
-    told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, "--on-restore-failure replay")
-    assert "Traceback" not in of(stage, "snapshot", "list").stderr
+    put(scenario, b"0.0", body + snapshot._digest(body))
+    place = max(r.offset for r in read_all(kafka, f"{scenario.prefix}.snapshots") if r.key == b"0.0")
+    put(scenario, b"0.position", write_json({**position, "pointer": f"driftway1:{place}:1:{header['offset']}"}))
+    told(driftway(*scenario.worker("--stop-at-end")), CANNOT_RESTORE, "--on-restore-failure replay")
+    assert "Traceback" not in of(scenario, "snapshot", "list").stderr
 
 
 @pytest.mark.parametrize(
@@ -97,9 +101,9 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     ids=["5,000 digits", "20 digits", "no number", "deep"],
 )
 def test_a_mark_that_cannot_be_read_is_one_without_an_offset(kafka: str, value: bytes) -> None:
-    stage = learned(kafka)
-    put(stage, b"0.history", value)
-    ended = driftway(*stage.worker("--stop-at-end"))
+    scenario = learned(kafka)
+    put(scenario, b"0.history", value)
+    ended = driftway(*scenario.worker("--stop-at-end"))
     assert (ended.code, "Traceback" in ended.stderr) == (0, False), ended
-    listed = of(stage, "snapshot", "list")
+    listed = of(scenario, "snapshot", "list")
     assert (listed.code, "Traceback" in listed.stderr) == (0, False), listed

@@ -83,7 +83,7 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
                 so_far += written(kafka, topic, stream, first, first + PIECE)
                 first += PIECE
                 victim.await_condition(lambda n=so_far: victim.ended or auditor.seen >= n, "them predicted, or its end")
-            assert victim.wait() == -signal.SIGKILL, victim.story()
+            assert victim.wait() == -signal.SIGKILL, victim.summary()
             auditor.await_all(1)
             assert auditor.seen < so_far, "a commit was left open"
         with Driftway(*worker, "--http-port", "0", "--log-format", "json") as heir:
@@ -96,7 +96,7 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
                 wanted = sum(field in change.unknown for change in emitted)
                 assert value("unknown_fields_total", field=field) == wanted > 0
             heir.terminate()
-            assert heir.wait() == 0, heir.story()
+            assert heir.wait() == 0, heir.summary()
     auditor.require(scores_of(stream))
     assert auditor.rejected == reasons
     assert sorted(auditor.set_aside) == sorted((*place, reason) for place, reason in labels.items())

@@ -62,7 +62,7 @@ def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: 
         children = family(child.pid)
         assert "driftway worker" in commands(children)
         assert "kafka.Kafka" in commands(children)
-        assert child.wait(150) == 0, child.story()
+        assert child.wait(150) == 0, child.summary()
         assert_gone(children)
         assert "Exactly once: every one of 4,000 input offsets has exactly one outcome" in child.stdout
         for piece in ("no-change", "majority", "(champion)", "recovered after", "Throughput: 4,000 rows", str(out)):
@@ -83,7 +83,7 @@ def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
 
     before = topics()  # may include topics left by a demo that was killed
     with Driftway("demo", *SMALL, "--workers", "2", "--partitions", "3", "--out", str(out), env=cluster) as child:
-        assert child.wait(150) == 0, child.story()
+        assert child.wait(150) == 0, child.summary()
         assert "Exactly once" in child.stdout
     await_until(lambda: topics() <= before, 20, "the demo's topics are gone")
 
@@ -98,7 +98,7 @@ def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster
         code = child.wait(60)
         assert_gone(children)
         if how == "terminate":
-            assert code == 143, child.story()
+            assert code == 143, child.summary()
             assert "Traceback" not in child.stderr
     assert not out.exists()
 
@@ -110,7 +110,7 @@ def test_a_worker_that_dies_ends_the_demo_with_a_sentence(cluster: dict[str, str
         children = family(child.pid)
         (victim,) = [p for p in children if "driftway worker" in commands([p])]
         victim.kill()
-        assert child.wait(60) == 1, child.story()
+        assert child.wait(60) == 1, child.summary()
         assert_gone(children)
         assert "driftway: the worker ended unexpectedly with exit code -9" in child.stderr
 

@@ -23,19 +23,19 @@ from tests.support.selection import slow_but
 WATCH = "--detector", "ddm", "--detector", "hddm_w:drift_conf=0.005,warn_conf=0.01", "--accuracy-every", "50"
 DEATHS = (Step.FLUSHED, Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT, Step.COMMITTED, Step.BEGUN, Step.FLUSHED)
 ROWS, CHANGE = 2000, 1000
-"""Rows per partition, and the row at which the stage's concept changes."""
+"""Rows per partition, and the row at which the scenario's concept changes."""
 
 
 @pytest.mark.slow
 def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    with stage.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 15, *stage.worker(*WATCH)) as victim:
-        stage.feed(auditor, victim)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    with scenario.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 15, *scenario.worker(*WATCH)) as victim:
+        scenario.feed(auditor, victim)
         assert victim.wait() == -9
-        story = victim.stderr
-    done = driftway(*stage.worker("--stop-at-end", *WATCH))
+        summary = victim.stderr
+    done = driftway(*scenario.worker("--stop-at-end", *WATCH))
     assert done.code == 0, done
-    points = [json.loads(record.value or b"") for record in read_all(kafka, f"{stage.prefix}.accuracy")]
+    points = [json.loads(record.value or b"") for record in read_all(kafka, f"{scenario.prefix}.accuracy")]
     for partition in range(2):
         alarms: dict[str, list[int]] = {"ddm": [], "hddm_w:drift_conf=0.005,warn_conf=0.01": []}
         for point in points:
@@ -46,8 +46,8 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
         for name, offsets in alarms.items():
             assert any(CHANGE <= offset < CHANGE + 300 for offset in offsets), (name, offsets)
             assert len([offset for offset in offsets if offset < CHANGE]) <= 1, (name, offsets)
-    assert "drift partition=" in story + done.stderr
-    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    assert "drift partition=" in summary + done.stderr
+    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
     audited = driftway("audit", *place, "--learner", LEARNER, *WATCH)
     assert audited.code == 0, audited
     assert driftway("audit", *place).code == 0, "what is not named is taken from the group"
@@ -55,14 +55,14 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
     assert other.code == 1, other
 
 
-def audit(stage: FaultScenario, *more: str) -> Finished:
-    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
-    return driftway("audit", *place, "--learner", LEARNER, *(more or stage.watched))
+def audit(scenario: FaultScenario, *more: str) -> Finished:
+    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    return driftway("audit", *place, "--learner", LEARNER, *(more or scenario.watched))
 
 
-def watched(stage: FaultScenario) -> list[dict[str, Any]]:
+def watched(scenario: FaultScenario) -> list[dict[str, Any]]:
     """Rows of `driftway watch` for the champion on each partition."""
-    done = driftway("watch", "--input", stage.topic, "--bootstrap", stage.bootstrap, "--once", "--json")
+    done = driftway("watch", "--input", scenario.topic, "--bootstrap", scenario.bootstrap, "--once", "--json")
     assert done.code == 0, done
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -71,26 +71,26 @@ def watched(stage: FaultScenario) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
 def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
     """Workers are killed one after the other, before and after the change of concept."""
-    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
-    arguments = stage.worker("--client", client, "-X", "group.instance.id=one")
-    with stage.auditor() as auditor:
+    scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
+    arguments = scenario.worker("--client", client, "-X", "group.instance.id=one")
+    with scenario.auditor() as auditor:
         for step in DEATHS:
             with CrashingDriftway(step, 7, *arguments) as victim:
                 victim.await_text("running")
                 while not victim.ended:
-                    stage.fill(fed, fed := fed + 50)
+                    scenario.fill(fed, fed := fed + 50)
                     await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
                 assert victim.wait() == -9
         assert CHANGE < fed + 400 < ROWS, "the deaths are to lie on the way to the change"
-        stage.fill(fed)
-        done = driftway(*stage.worker("--stop-at-end", "--client", client, "-X", "group.instance.id=one"))
+        scenario.fill(fed)
+        done = driftway(*scenario.worker("--stop-at-end", "--client", client, "-X", "group.instance.id=one"))
         assert done.code == 0, done
         auditor.await_all(2 * ROWS)
-    auditor.require(stage.expected)
-    require_alarms(stage)
-    assert audit(stage).code == 0
-    lines = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once").stdout
-    for row, alarms in zip(watched(stage), expected_alarms(stage).values(), strict=True):
+    auditor.require(scenario.expected)
+    require_alarms(scenario)
+    assert audit(scenario).code == 0
+    lines = driftway("watch", "--input", scenario.topic, "--bootstrap", kafka, "--once").stdout
+    for row, alarms in zip(watched(scenario), expected_alarms(scenario).values(), strict=True):
         last = json.loads(alarms[-1][1])
         assert sum(row["drifts"].values()) == len(alarms)
         assert row["last_drift"]["offset"] == last["offset"] == ROWS - 1 - row["rows_since_drift"]
@@ -98,56 +98,56 @@ def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka:
 
 
 def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=500, detectors=DETECTORS)
-    learn(stage, 0, 500)
-    proven = audit(stage, "--json", *stage.watched)
+    scenario = FaultScenario(kafka, partitions=2, rows=500, detectors=DETECTORS)
+    learn(scenario, 0, 500)
+    proven = audit(scenario, "--json", *scenario.watched)
     partitions = json.loads(proven.stdout)["partitions"]
-    assert [one["alarms"] for one in partitions] == [len(alarms) for alarms in expected_alarms(stage).values()]
-    first = seen_alarms(stage)[1][0]
-    produce(kafka, f"{stage.prefix}.alarms", [first[1]], 1, keys=[first[0]])
-    refuted = audit(stage)
+    assert [one["alarms"] for one in partitions] == [len(alarms) for alarms in expected_alarms(scenario).values()]
+    first = seen_alarms(scenario)[1][0]
+    produce(kafka, f"{scenario.prefix}.alarms", [first[1]], 1, keys=[first[0]])
+    refuted = audit(scenario)
     offset = json.loads(first[1])["offset"]
     assert (refuted.code, refuted.stdout) == (1, "")
-    assert f"is a surplus drift alarm of {stage.topic}/1@{offset}" in refuted.stderr
+    assert f"is a surplus drift alarm of {scenario.topic}/1@{offset}" in refuted.stderr
 
 
 @pytest.mark.slow
 def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
-    learn(stage, 0, 500, "--guarantee", "at-least-once")
-    learn(stage, 500, 1000, "--guarantee", "at-least-once")
-    require_alarms(stage)
-    stage.detectors = ()
-    assert "the snapshot was made with detectors" in refused(stage)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(scenario, 0, 500, "--guarantee", "at-least-once")
+    learn(scenario, 500, 1000, "--guarantee", "at-least-once")
+    require_alarms(scenario)
+    scenario.detectors = ()
+    assert "the snapshot was made with detectors" in refused(scenario)
     client = admin(kafka)  # keep a reference: a collected client never answers
-    client.delete_topics([f"{stage.prefix}.alarms"])[f"{stage.prefix}.alarms"].result(timeout=20)
-    learn(stage, 0, 500, "--on-restore-failure", "reset")
-    assert f"{stage.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))
+    client.delete_topics([f"{scenario.prefix}.alarms"])[f"{scenario.prefix}.alarms"].result(timeout=20)
+    learn(scenario, 0, 500, "--on-restore-failure", "reset")
+    assert f"{scenario.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))
 
 
 @pytest.mark.slow
 def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500)
-    assert f"{stage.prefix}.alarms" not in partition_counts(admin(kafka).list_topics(timeout=10))
-    missing = audit(stage, "--detector", "ddm")
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 500)
+    assert f"{scenario.prefix}.alarms" not in partition_counts(admin(kafka).list_topics(timeout=10))
+    missing = audit(scenario, "--detector", "ddm")
     assert missing.code == 2
-    assert f"there is no topic {stage.prefix}.alarms" in missing.stderr
-    stage.detectors = DETECTORS
-    assert "the snapshot was made with detectors" in refused(stage)
-    learn(stage, 500, 1000, "--on-restore-failure", "replay")
-    whole = expected_alarms(stage)[0]
-    assert seen_alarms(stage)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
+    assert f"there is no topic {scenario.prefix}.alarms" in missing.stderr
+    scenario.detectors = DETECTORS
+    assert "the snapshot was made with detectors" in refused(scenario)
+    learn(scenario, 500, 1000, "--on-restore-failure", "replay")
+    whole = expected_alarms(scenario)[0]
+    assert seen_alarms(scenario)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
 
 
 @pytest.mark.slow
 def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
-    learn(stage, 0, 1000)
-    heir, file = copy(stage), str(tmp_path / "then.driftway")
+    scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(scenario, 0, 1000)
+    heir, file = copy(scenario), str(tmp_path / "then.driftway")
     heir.group = unique("heir")
-    place = ("--input", stage.topic, "--bootstrap", kafka, "--partition", "0", "--at", "500")
-    for command in (("export", "--out", file, "--group", stage.group), ("import", file, "--group", heir.group)):
+    place = ("--input", scenario.topic, "--bootstrap", kafka, "--partition", "0", "--at", "500")
+    for command in (("export", "--out", file, "--group", scenario.group), ("import", file, "--group", heir.group)):
         done = driftway("snapshot", *command, *place)
         assert done.code == 0, done
     learn(heir, 1000, 1000)

@@ -34,19 +34,19 @@ Span = tuple[int, int, str]
 """Input offsets, and the format in which challengers' predictions are written for these rows."""
 
 
-def expected(stage: FaultScenario, partition: int, spans: list[Span], planned: bool = False) -> list[bytes]:
+def expected(scenario: FaultScenario, partition: int, spans: list[Span], planned: bool = False) -> list[bytes]:
     """The challengers' predictions of one undisturbed run."""
     specs = [LEARNER] if planned else [LEARNER, *CHALLENGERS]
     settings = ModelSettings(tuple(map(Spec.parse, specs)), accuracy_every=EVERY)
-    model, done, found = Model(settings, partition, stage.group), 0, list[bytes]()
-    plans = dict(places(history(stage), partition)) if planned else {}
+    model, done, found = Model(settings, partition, scenario.group), 0, list[bytes]()
+    plans = dict(places(history(scenario), partition)) if planned else {}
     cuts = {end for first, end, _ in spans for end in (first, end)} | set(plans)
     for end in sorted(cuts):
         if end > done:
             form = next((form for first, last, form in spans if first <= done < last), None)
             emit = CHAMPION_ONLY if form is None else EVERY_MODEL
             model.settings = replace(model.settings, emit=emit, output_form=form or JSON)
-            outputs = model.advance(Records(partition, *columns(stage.events[partition][done:end], done)))
+            outputs = model.advance(Records(partition, *columns(scenario.events[partition][done:end], done)))
             found += [value for one in outputs.challengers for value in one.predictions.to_list()]
             done = end
         if end in plans:
@@ -54,30 +54,32 @@ def expected(stage: FaultScenario, partition: int, spans: list[Span], planned: b
     return found
 
 
-def written(stage: FaultScenario, partition: int) -> list[bytes | None]:
-    found = read_all(stage.bootstrap, f"{stage.prefix}.challengers")
+def written(scenario: FaultScenario, partition: int) -> list[bytes | None]:
+    found = read_all(scenario.bootstrap, f"{scenario.prefix}.challengers")
     return [one.value for one in found if one.partition == partition]
 
 
-def audit(stage: FaultScenario, *more: str) -> Finished:
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+def audit(scenario: FaultScenario, *more: str) -> Finished:
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
     return driftway("audit", *place, *PLAIN, "--learner", LEARNER, *more)
 
 
-def require(stage: FaultScenario, spans: list[Span], planned: bool = False) -> None:
+def require(scenario: FaultScenario, spans: list[Span], planned: bool = False) -> None:
     """Compare the challengers' predictions with those of an undisturbed run, and audit everything."""
-    for partition in range(stage.partitions):
-        assert written(stage, partition) == expected(stage, partition, spans, planned) != [], partition
-    done = audit(stage, *(() if planned else MODELS), "--json")
+    for partition in range(scenario.partitions):
+        assert written(scenario, partition) == expected(scenario, partition, spans, planned) != [], partition
+    done = audit(scenario, *(() if planned else MODELS), "--json")
     assert done.code == 0, done
     accounts = json.loads(done.stdout)["partitions"]
-    assert [one["unchecked"] for one in accounts] == [[]] * stage.partitions
-    assert sum(one["challengers"] for one in accounts) == sum(len(written(stage, p)) for p in range(stage.partitions))
+    assert [one["unchecked"] for one in accounts] == [[]] * scenario.partitions
+    assert sum(one["challengers"] for one in accounts) == sum(
+        len(written(scenario, p)) for p in range(scenario.partitions)
+    )
 
 
-def has_topic(stage: FaultScenario) -> bool:
-    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
-    return f"{stage.prefix}.challengers" in partition_counts(client.list_topics(timeout=10))
+def has_topic(scenario: FaultScenario) -> bool:
+    client = admin(scenario.bootstrap)  # keep a reference: a collected client never answers
+    return f"{scenario.prefix}.challengers" in partition_counts(client.list_topics(timeout=10))
 
 
 CASES = [(step, client, form) for step in Step for client, form in ((NATIVE, PACKED), (PYTHON, JSON))]
@@ -86,79 +88,79 @@ CASES = [(step, client, form) for step in Step for client, form in ((NATIVE, PAC
 @pytest.mark.parametrize("case", slow_but([(Step.FLUSHED, NATIVE, PACKED)], CASES), ids=str)
 def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, str, str]) -> None:
     step, client, form = case
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    options = stage.worker(*ALL, "--client", client, "--output-format", form)
-    with stage.auditor() as auditor:
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    options = scenario.worker(*ALL, "--client", client, "--output-format", form)
+    with scenario.auditor() as auditor:
         with CrashingDriftway(step, 6, *options) as victim:
-            fed = stage.feed_until_ended(auditor, victim, 0)
-        stage.fill(fed, ROWS)
+            fed = scenario.feed_until_ended(auditor, victim, 0)
+        scenario.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end") as worker:
-            assert worker.wait(60) == 0, worker.story()
-    require(stage, [(0, ROWS, form)])
+            assert worker.wait(60) == 0, worker.summary()
+    require(scenario, [(0, ROWS, form)])
 
 
 @pytest.mark.slow
 def test_the_option_may_change_at_each_start(kafka: str) -> None:
     """The audit is given neither the option nor the format, and finds both where they changed."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 200, *PLAIN, *MODELS)
-    assert not has_topic(stage)
-    learn(stage, 200, 350, *ALL)
-    learn(stage, 350, 500, *PLAIN, *MODELS, "--output-format", PACKED)
-    learn(stage, 500, 700, *ALL, "--output-format", PACKED)
-    learn(stage, 700, 700, *PLAIN, *MODELS)
-    learn(stage, 700, ROWS, *ALL)
-    require(stage, [(200, 350, JSON), (500, 700, PACKED), (700, ROWS, JSON)])
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 200, *PLAIN, *MODELS)
+    assert not has_topic(scenario)
+    learn(scenario, 200, 350, *ALL)
+    learn(scenario, 350, 500, *PLAIN, *MODELS, "--output-format", PACKED)
+    learn(scenario, 500, 700, *ALL, "--output-format", PACKED)
+    learn(scenario, 700, 700, *PLAIN, *MODELS)
+    learn(scenario, 700, ROWS, *ALL)
+    require(scenario, [(200, 350, JSON), (500, 700, PACKED), (700, ROWS, JSON)])
 
 
 def test_plans_decide_who_is_a_challenger(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     changes = (
         (("add", "arow"), (200, 250)), (("promote", "arow"), (400, 430)), (("add", "no_change"), (500, 500)),
         (("drop", LEARNER), (700, 700)),
     )  # fmt: skip
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--emit", "all")) as worker:
-        stage.fill(0, 100)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--emit", "all")) as worker:
+        scenario.fill(0, 100)
         auditor.await_all(200)
         for words, at in changes:
-            change(stage, *words, at=at)
+            change(scenario, *words, at=at)
         await_until(lambda: worker.stderr.count("plan plan=") == len(changes), 30, "the worker has read all plans")
-        stage.fill(100, ROWS)
+        scenario.fill(100, ROWS)
         auditor.await_all(2 * ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    require(stage, [(0, ROWS, JSON)], planned=True)
-    names = [json.loads(value or b"")["learner"] for value in written(stage, 0)]
+        assert worker.wait(30) == 0, worker.summary()
+    require(scenario, [(0, ROWS, JSON)], planned=True)
+    names = [json.loads(value or b"")["learner"] for value in written(scenario, 0)]
     assert names == ["arow"] * 200 + [LEARNER] * 100 + [LEARNER, "no_change"] * 200 + ["no_change"] * 200
 
 
-def forged(stage: FaultScenario, change: str) -> str:
+def forged(scenario: FaultScenario, change: str) -> str:
     """Write something to the topic that no worker has written; return what the audit must say."""
-    topic, values = f"{stage.prefix}.challengers", written(stage, 0)
+    topic, values = f"{scenario.prefix}.challengers", written(scenario, 0)
     last = json.loads(values[-1] or b"")
     if change == "doubled":
-        produce(stage.bootstrap, topic, [values[-1]])
-        return f"is a surplus challenger's prediction of {stage.topic}/0@{ROWS - 1}"
-    client = admin(stage.bootstrap)
+        produce(scenario.bootstrap, topic, [values[-1]])
+        return f"is a surplus challenger's prediction of {scenario.topic}/0@{ROWS - 1}"
+    client = admin(scenario.bootstrap)
     client.delete_topics([topic])[topic].result(timeout=20)
-    await_until(lambda: not has_topic(stage), 30, "the topic is gone")
+    await_until(lambda: not has_topic(scenario), 30, "the topic is gone")
     if change == "no topic":
-        return f"{stage.topic}/0@0 has predictions of challengers: expected a topic of them, found none"
-    stage.create_output("challengers")
+        return f"{scenario.topic}/0@0 has predictions of challengers: expected a topic of them, found none"
+    scenario.create_output("challengers")
     if change == "missing":
-        produce(stage.bootstrap, topic, [*values[:100], *values[101:]])
-        return f"{stage.topic}/0@50 has no prediction of challenger arow"
+        produce(scenario.bootstrap, topic, [*values[:100], *values[101:]])
+        return f"{scenario.topic}/0@50 has no prediction of challenger arow"
     other = json.dumps(last | {"score": last["score"] + 1.0}, separators=(",", ":")).encode()
-    produce(stage.bootstrap, topic, [*values[:-1], other])
-    return f"the prediction of challenger no_change of {stage.topic}/0@{ROWS - 1} differs: expected score"
+    produce(scenario.bootstrap, topic, [*values[:-1], other])
+    return f"the prediction of challenger no_change of {scenario.topic}/0@{ROWS - 1} differs: expected score"
 
 
 @pytest.mark.parametrize("change", slow_but(["missing"], ["missing", "doubled", "differs", "no topic"]))
 def test_the_audit_reports_what_is_wrong_with_them(kafka: str, change: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, ROWS, *ALL)
-    said = forged(stage, change)
-    done = audit(stage, *MODELS)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, ROWS, *ALL)
+    said = forged(scenario, change)
+    done = audit(scenario, *MODELS)
     assert done.code == 1, done
     assert said in done.stderr, done
 
@@ -166,29 +168,29 @@ def test_the_audit_reports_what_is_wrong_with_them(kafka: str, change: str) -> N
 @pytest.mark.parametrize("later", slow_but([("--emit", "champion")], [("--emit", "champion"), ("--emit", "all")]))
 def test_those_that_are_gone_are_written_again(kafka: str, later: tuple[str, ...]) -> None:
     """Also by a worker that writes the champion's predictions alone: its predecessor had to write them."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 300, *PLAIN, *MODELS)
-    learn(stage, 300, 600, *ALL, "--commit-interval", "60")
-    values = written(stage, 0)
-    client, topic = admin(kafka), f"{stage.prefix}.challengers"  # a collected client never answers
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 300, *PLAIN, *MODELS)
+    learn(scenario, 300, 600, *ALL, "--commit-interval", "60")
+    values = written(scenario, 0)
+    client, topic = admin(kafka), f"{scenario.prefix}.challengers"  # a collected client never answers
     client.delete_topics([topic])[topic].result(timeout=20)
-    await_until(lambda: not has_topic(stage), 30, "the topic is gone")
-    stage.create_output("challengers")
+    await_until(lambda: not has_topic(scenario), 30, "the topic is gone")
+    scenario.create_output("challengers")
     produce(kafka, topic, values[:7])
-    assert "writing the missing outputs again" in learn(stage, 600, ROWS, *PLAIN, *MODELS, *later)
-    require(stage, [(300, ROWS if "all" in later else 600, JSON)])
+    assert "writing the missing outputs again" in learn(scenario, 600, ROWS, *PLAIN, *MODELS, *later)
+    require(scenario, [(300, ROWS if "all" in later else 600, JSON)])
 
 
 @pytest.mark.parametrize("form", slow_but([PACKED], [JSON, PACKED]))
 def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_one(kafka: str, form: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 300, *ALL, "--output-format", form)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 300, *ALL, "--output-format", form)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     for name in CHALLENGERS:
         done = driftway("explain", *place, "--offset", "250", "--challenger", name, "--json")
         assert done.code == 0, done
         found: dict[str, Any] = json.loads(done.stdout)
-        records = (fields(value or b"") for value in written(stage, 0))
+        records = (fields(value or b"") for value in written(scenario, 0))
         (mine,) = (one for one in records if (one["offset"], one["learner"]) == (250, name))
         scores = mine["scores"] if form == PACKED else [mine["score"]]
         emitted = {"verdict": "same", "scores": scores, "probability": mine["probability"]}
@@ -201,9 +203,9 @@ def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_on
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
 @pytest.mark.slow
 def test_at_least_once_writes_them_too(kafka: str, client: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     weak = "--guarantee", "at-least-once", "--client", client
-    learn(stage, 0, 300, *ALL, *weak)
-    learn(stage, 300, 500, *PLAIN, *MODELS, *weak)
-    learn(stage, 500, ROWS, *ALL, *weak)
-    require(stage, [(0, 300, JSON), (500, ROWS, JSON)])
+    learn(scenario, 0, 300, *ALL, *weak)
+    learn(scenario, 300, 500, *PLAIN, *MODELS, *weak)
+    learn(scenario, 500, ROWS, *ALL, *weak)
+    require(scenario, [(0, 300, JSON), (500, ROWS, JSON)])

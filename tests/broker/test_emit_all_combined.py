@@ -36,20 +36,20 @@ QUICK = "--commit-interval", "0.05", "--snapshot-rows", "100", "--emit", "all", 
 @pytest.mark.slow
 @pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
 def test_labels_are_late_and_workers_die(kafka: str, label_topic: bool) -> None:
-    stage = LateScenario(kafka, label_topic)
-    outputs, work = Outputs(kafka, f"{stage.topic}.{stage.group}"), ("worker", *stage.options, *MODELS, *QUICK)
-    kill_and_succeed(Step.OFFSETS_SENT, work, (NATIVE, PYTHON), stage.feed(), outputs, commits=9)
-    end = 900 if label_topic else min(map(len, stage.streams.values()))
+    scenario = LateScenario(kafka, label_topic)
+    outputs, work = Outputs(kafka, f"{scenario.topic}.{scenario.group}"), ("worker", *scenario.options, *MODELS, *QUICK)
+    kill_and_succeed(Step.OFFSETS_SENT, work, (NATIVE, PYTHON), scenario.feed(), outputs, commits=9)
+    end = 900 if label_topic else min(map(len, scenario.streams.values()))
     settings = ModelSettings(
         tuple(map(Spec.parse, (LEARNER, *CHALLENGERS))), wait=LabelWait(200), accuracy_every=50, emit=EVERY_MODEL
     )
-    for partition in stage.streams:
-        model, found = Model(settings, partition, stage.group), list[Any]()
-        for part in stage.taken(partition, end):
+    for partition in scenario.streams:
+        model, found = Model(settings, partition, scenario.group), list[Any]()
+        for part in scenario.taken(partition, end):
             found += [value for one in model.advance(part).challengers for value in one.predictions.to_list()]
         there = [one.value for one in outputs.records("challengers") if one.partition == partition]
         assert [untimed(value or b"") for value in there] == [untimed(value) for value in found] != []
-    done = driftway("audit", *stage.options, *MODELS)
+    done = driftway("audit", *scenario.options, *MODELS)
     assert done.code == 0, done
 
 
@@ -75,49 +75,49 @@ def test_partitions_share_and_workers_die(kafka: str) -> None:
 
 @pytest.mark.slow
 def test_a_relearned_challenger_joins_and_a_champion_from_a_file_is_demoted(kafka: str, tmp_path: Path) -> None:
-    stage, file = FaultScenario(kafka, partitions=1, rows=ROWS), tmp_path / "model.driftway"
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--emit", "all")) as worker:
-        stage.fill(0, 400)
+    scenario, file = FaultScenario(kafka, partitions=1, rows=ROWS), tmp_path / "model.driftway"
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--emit", "all")) as worker:
+        scenario.fill(0, 400)
         auditor.await_all(400)
-        change(stage, "add", "arow", "--relearned")
+        change(scenario, "add", "arow", "--relearned")
         worker.await_text("plan taken")
-        stage.fill(400, ROWS)
+        scenario.fill(400, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
+        assert worker.wait(30) == 0, worker.summary()
     settings = ModelSettings((Spec.parse("arow"),), accuracy_every=EVERY)
     scores = [
         json.loads(one or b"")["score"]
-        for one in Model(settings, 0).advance(Records(0, *columns(stage.events[0], 0))).predictions
+        for one in Model(settings, 0).advance(Records(0, *columns(scenario.events[0], 0))).predictions
     ]
-    found = [json.loads(one or b"") for one in written(stage, 0)]
+    found = [json.loads(one or b"") for one in written(scenario, 0)]
     first = found[0]["offset"]
     assert 400 <= first < ROWS
     assert [one["score"] for one in found] == scores[first:]
-    done = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, *PLAIN,
+    done = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, *PLAIN,
                     "--learner", LEARNER, "--json")  # fmt: skip
     assert done.code == 0, done
     begun = Model(replace(settings, specs=(Spec.parse(LEARNER),)), 0)
-    begun.advance(Records(0, *columns(stage.events[0][:300], 0)))
+    begun.advance(Records(0, *columns(scenario.events[0][:300], 0)))
     model_file.save(file, model_file.pack(begun, begun.save(), 300))
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     options = (*PLAIN, "--warm-start", str(file), "--learner", "no_change")
-    learn(stage, 0, 300, *options, "--emit", "all")
-    change(stage, "promote", "no_change", at=[450])
-    learn(stage, 300, ROWS, *options, "--emit", "all")
-    names = Counter(json.loads(one or b"")["learner"] for one in written(stage, 0))
+    learn(scenario, 0, 300, *options, "--emit", "all")
+    change(scenario, "promote", "no_change", at=[450])
+    learn(scenario, 300, ROWS, *options, "--emit", "all")
+    names = Counter(json.loads(one or b"")["learner"] for one in written(scenario, 0))
     assert names == {LEARNER: ROWS, "no_change": 450, f"warm:{LEARNER}": ROWS - 450}
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
     done = driftway("audit", *place, "--learner", LEARNER, *options, "--json")
     assert done.code == 0, done
     assert json.loads(done.stdout)["partitions"][0]["challengers"] == 2 * ROWS
 
 
-def everything_of(stage: FaultScenario, first: int, last: int) -> Any:
+def everything_of(scenario: FaultScenario, first: int, last: int) -> Any:
     """What a worker with `--emit all` writes for rows `first` to `last`."""
     specs = tuple(map(Spec.parse, (LEARNER, *CHALLENGERS)))
-    model = Model(ModelSettings(specs, accuracy_every=EVERY, emit=EVERY_MODEL), 0, stage.group)
-    events = stage.events[0]
+    model = Model(ModelSettings(specs, accuracy_every=EVERY, emit=EVERY_MODEL), 0, scenario.group)
+    events = scenario.events[0]
     model.advance(Records(0, *columns(events[:first], 0)), emit=False)
     return model.advance(Records(0, *columns(events[first:last], first)))
 
@@ -128,17 +128,17 @@ def test_those_without_a_commit_record_are_completed_and_known_to_the_audit(
     kafka: str, before: tuple[str, ...]
 ) -> None:
     """A worker with `--emit all` has died, and the log of snapshots has lost its last commits, or all of them."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 300, *PLAIN, *MODELS, *before, "--snapshot-rows", "1")  # so the last commit has outputs
-    if not has_topic(stage):
-        stage.create_output("challengers")
-    stage.fill(300, 500)
-    first, forger = everything_of(stage, 300, 350), Forger(stage)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 300, *PLAIN, *MODELS, *before, "--snapshot-rows", "1")  # so the last commit has outputs
+    if not has_topic(scenario):
+        scenario.create_output("challengers")
+    scenario.fill(300, 500)
+    first, forger = everything_of(scenario, 300, 350), Forger(scenario)
     forger.write_outputs(first)
     for one in first.challengers:
-        forger.write(f"{stage.prefix}.challengers", list(one.predictions)[:41], list(one.keys)[:41])
+        forger.write(f"{scenario.prefix}.challengers", list(one.predictions)[:41], list(one.keys)[:41])
     forger.flush()
     forger.producer.commit_transaction(SECONDS)
-    log = learn(stage, 500, ROWS, *PLAIN, *MODELS)
+    log = learn(scenario, 500, ROWS, *PLAIN, *MODELS)
     assert "has lost the commits from offset 300 to 350" in log
-    require(stage, [(0 if before else 300, 350, "json")])
+    require(scenario, [(0 if before else 300, 350, "json")])

@@ -135,7 +135,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert (status, json.loads(body)) == (200, expected)
         assert get(port, "/nothing")[0] == 404
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         happened = [line["event"] for line in log_of(worker)]
         assert happened[:2] == ["starting", "listening"]
         assert happened[-1] == "left"
@@ -231,7 +231,7 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         value = metrics(port)
         assert value("replayed_records_total", partition="0") == n - restored["position"]
         heir.terminate()
-        assert heir.wait() == 0, heir.story()
+        assert heir.wait() == 0, heir.summary()
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == n
 
 

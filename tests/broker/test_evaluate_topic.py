@@ -48,13 +48,13 @@ def picked(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def planned(kafka: str) -> FaultScenario:
     """A group of two partitions that has taken three plans at fixed offsets."""
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
     for words, at in zip(CHANGES, PLACES, strict=True):
-        change(stage, *words, at=at)
-    learn(stage, 100, 700, *PLAIN)
-    learn(stage, 700, ROWS, *PLAIN)
-    return stage
+        change(scenario, *words, at=at)
+    learn(scenario, 100, 700, *PLAIN)
+    learn(scenario, 700, ROWS, *PLAIN)
+    return scenario
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,11 @@ def history(planned: FaultScenario, tmp_path_factory: pytest.TempPathFactory) ->
     return path
 
 
-def written(stage: FaultScenario, name: str, partition: int) -> list[bytes]:
+def written(scenario: FaultScenario, name: str, partition: int) -> list[bytes]:
     return [
-        one.value or b"" for one in read_all(stage.bootstrap, f"{stage.prefix}.{name}") if one.partition == partition
+        one.value or b""
+        for one in read_all(scenario.bootstrap, f"{scenario.prefix}.{name}")
+        if one.partition == partition
     ]
 
 
@@ -143,12 +145,12 @@ def test_what_the_worker_said_is_what_it_wrote(planned: FaultScenario) -> None:
 
 @pytest.mark.slow
 def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "add", CHALLENGER, at=[200])
-    learn(stage, 100, ROWS, *PLAIN)
-    rows = rows_of(evaluate(kafka, stage.topic, stage.group, "--learner", CHALLENGER, "--from", "200", "--json"))
-    last = [json.loads(value) for value in written(stage, "accuracy", 0)][-1]
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "add", CHALLENGER, at=[200])
+    learn(scenario, 100, ROWS, *PLAIN)
+    rows = rows_of(evaluate(kafka, scenario.topic, scenario.group, "--learner", CHALLENGER, "--from", "200", "--json"))
+    last = [json.loads(value) for value in written(scenario, "accuracy", 0)][-1]
     assert (last["learner"], last["offset"], last["labels"]) == (CHALLENGER, ROWS - 1, ROWS - 200)
     assert picked(rows[0, CHALLENGER], FIGURES + TESTED) == picked(last, FIGURES + TESTED)
     assert min(last["better_p"], last["worse_p"]) < 1.0
@@ -305,25 +307,25 @@ def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) ->
 @pytest.mark.slow
 def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_path: Path) -> None:
     """What its learners received is recorded; what others would have received is not."""
-    stage, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share-models", "average:rows=50")
-    learn(stage, 0, 100, *shared)
+    scenario, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share-models", "average:rows=50")
+    learn(scenario, 0, 100, *shared)
     for words, at in zip(CHANGES[:2], PLACES[:2], strict=True):
-        change(stage, *words, at=at)
-    learn(stage, 100, 700, *shared)
+        change(scenario, *words, at=at)
+    learn(scenario, 100, 700, *shared)
     plans, files = tmp_path / "plans.json", ("--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points"))
-    plans.write_text(models(stage, "history", "--json").stdout, encoding="utf-8")
-    place = kafka, stage.topic, stage.group
+    plans.write_text(models(scenario, "history", "--json").stdout, encoding="utf-8")
+    place = kafka, scenario.topic, scenario.group
     done = evaluate(*place, "--plan", str(plans), *files)
     assert done.code == 0, done
     for file, name in (("scores", "predictions"), ("points", "accuracy")):
         lines = (tmp_path / file).read_bytes().splitlines()
-        assert lines == [value for p in range(2) for value in written(stage, name, p)]
-    assert any(json.loads(one.value or b"")["received"] for one in read_all(kafka, f"{stage.prefix}.shares"))
+        assert lines == [value for p in range(2) for value in written(scenario, name, p)]
+    assert any(json.loads(one.value or b"")["received"] for one in read_all(kafka, f"{scenario.prefix}.shares"))
     moved = json.loads(plans.read_text())
     moved[1]["taken_at"]["1"] += 7
     plans.write_text(json.dumps(moved), encoding="utf-8")
     done = evaluate(*place, "--plan", str(plans))
-    assert (done.code, f"from offset 250 on, {stage.topic}/1 had other models" in done.stderr) == (1, True), done
+    assert (done.code, f"from offset 250 on, {scenario.topic}/1 had other models" in done.stderr) == (1, True), done
     done = evaluate(*place, "--learner", "pa1")
     assert (done.code, "what pa1 would have got from other partitions is not known" in done.stderr) == (1, True), done
     rows = rows_of(evaluate(*place, "--learner", "no_change", "--json"))
@@ -333,21 +335,21 @@ def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_p
 @pytest.fixture
 def kept(kafka: str, tmp_path: Path) -> tuple[FaultScenario, str]:
     """A group of one partition with a topic of snapshots that keeps all, and its plans in a file."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "add", CHALLENGER, at=[200])
-    change(stage, "promote", CHALLENGER, at=[900])
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "add", CHALLENGER, at=[200])
+    change(scenario, "promote", CHALLENGER, at=[900])
     for begin, end in ((100, 400), (400, 700), (700, ROWS)):
-        learn(stage, begin, end, *PLAIN)
-    done = models(stage, "history", "--json")
+        learn(scenario, begin, end, *PLAIN)
+    done = models(scenario, "history", "--json")
     assert done.code == 0, done
     (tmp_path / "plans.json").write_text(done.stdout, encoding="utf-8")
-    return stage, str(tmp_path / "plans.json")
+    return scenario, str(tmp_path / "plans.json")
 
 
-def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
-    client = admin(stage.bootstrap)
+def delete_before(scenario: FaultScenario, topic: str, offset: int) -> None:
+    client = admin(scenario.bootstrap)
     for done in client.delete_records([TopicPartition(topic, 0, offset)]).values():
         done.result(timeout=30)
 
@@ -356,9 +358,9 @@ def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
 def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
     kept: tuple[FaultScenario, str], tmp_path: Path
 ) -> None:
-    stage, plans = kept
-    delete_before(stage, stage.topic, 350)
-    place = stage.bootstrap, stage.topic, stage.group
+    scenario, plans = kept
+    delete_before(scenario, scenario.topic, 350)
+    place = scenario.bootstrap, scenario.topic, scenario.group
     done = evaluate(*place, "--learner", CHALLENGER, "--json")
     rows = rows_of(done)
     worker, same = rows[0, "worker"], rows[0, CHALLENGER]
@@ -366,13 +368,13 @@ def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
     assert 350 <= begin <= 400
     assert f"before offset {begin} are left out" in done.stderr
     assert (worker["champions"], worker["rows"]) == ([LEARNER, CHALLENGER], ROWS - begin)
-    emitted = [json.loads(value) for value in written(stage, "predictions", 0)][begin:]
+    emitted = [json.loads(value) for value in written(scenario, "predictions", 0)][begin:]
     assert worker["accuracy"] == sum(one["prediction"] == one["y"] for one in emitted) / (ROWS - begin)
     assert same["labels"] == ROWS - begin
     scores = tmp_path / "scores"
     done = evaluate(*place, "--plan", plans, "--scores", str(scores))
     assert done.code == 0, done
-    assert scores.read_bytes().splitlines() == written(stage, "predictions", 0)[begin:]
+    assert scores.read_bytes().splitlines() == written(scenario, "predictions", 0)[begin:]
     history = json.loads(Path(plans).read_text())
     history[1]["models"] = [{"learner": "pa1"}, {"learner": CHALLENGER}]
     other = tmp_path / "other.json"
@@ -385,11 +387,11 @@ def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
 @pytest.mark.slow
 def test_a_file_of_plans_says_what_compaction_has_taken_away(kept: tuple[FaultScenario, str], tmp_path: Path) -> None:
     """No snapshot of the first plan is left: the file says with which models the group began."""
-    stage, plans = kept
-    chunks = [one for one in read_all(stage.bootstrap, f"{stage.prefix}.snapshots") if one.key == b"0.0"]
-    delete_before(stage, f"{stage.prefix}.snapshots", chunks[-1].offset)
+    scenario, plans = kept
+    chunks = [one for one in read_all(scenario.bootstrap, f"{scenario.prefix}.snapshots") if one.key == b"0.0"]
+    delete_before(scenario, f"{scenario.prefix}.snapshots", chunks[-1].offset)
     files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")
-    done = evaluate(stage.bootstrap, stage.topic, stage.group, "--plan", plans, *files)
+    done = evaluate(scenario.bootstrap, scenario.topic, scenario.group, "--plan", plans, *files)
     assert done.code == 0, done
     for file, name in (("scores", "predictions"), ("points", "accuracy")):
-        assert (tmp_path / file).read_bytes().splitlines() == written(stage, name, 0)
+        assert (tmp_path / file).read_bytes().splitlines() == written(scenario, name, 0)

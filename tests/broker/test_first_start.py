@@ -126,7 +126,7 @@ def test_a_label_topic_does_not_grow_with_the_input(kafka: str, topic: str, grou
     with Driftway("worker", *options) as worker:
         worker.await_text("running partition=0")
         client.create_partitions([NewPartitions(topic, 2)])[topic].result(timeout=20)
-        assert worker.wait(100) == 1, worker.story()
+        assert worker.wait(100) == 1, worker.summary()
         last = worker.stderr.splitlines()[-1]
     assert f"label topic {labels} has 1 partition, but none for partition 1 of {topic}" in last
     assert f"`kafka-topics.sh --alter --topic {labels} --partitions 2`" in last

@@ -13,58 +13,58 @@ from tests.support.selection import slow_but
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 
 
-def counts(stage: FaultScenario) -> dict[str, int]:
+def counts(scenario: FaultScenario) -> dict[str, int]:
     """Number of partitions of each output."""
-    present = partition_counts(admin(stage.bootstrap).list_topics(timeout=10))
-    return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{stage.prefix}.")}
+    present = partition_counts(admin(scenario.bootstrap).list_topics(timeout=10))
+    return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{scenario.prefix}.")}
 
 
 def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_restart(kafka: str) -> None:
     """This holds even with `--start latest`: the new partitions did not exist when the group started."""
-    stage = FaultScenario(kafka, partitions=4, rows=1500, at_first=2)
-    arguments = stage.worker(*SOON, "--start", "latest")
+    scenario = FaultScenario(kafka, partitions=4, rows=1500, at_first=2)
+    arguments = scenario.worker(*SOON, "--start", "latest")
     with Driftway(*arguments) as one, Driftway(*arguments) as other:
         for worker in (one, other):
             worker.await_text("running partition=")
         # Rows that arrive before a partition was first restored are before `latest`, where the group begins.
         for line in ("running partition=0", "running partition=1"):
             await_until(lambda: any(line in one_.stderr for one_ in (one, other)), 60, line)  # noqa: B023 - called at once
-        stage.fill(0, 500, among=(0, 1))
-        await_until(lambda: seen(stage) == 1000, 60, "rows of the first partitions predicted")
-        stage.grow()
-        stage.fill(0, 500, among=(2, 3))
+        scenario.fill(0, 500, among=(0, 1))
+        await_until(lambda: seen(scenario) == 1000, 60, "rows of the first partitions predicted")
+        scenario.grow()
+        scenario.fill(0, 500, among=(2, 3))
         for first in range(500, 1500, 100):
-            stage.fill(first, first + 100)
-        await_until(lambda: seen(stage) == 6000, 90, "all rows predicted")
+            scenario.fill(first, first + 100)
+        await_until(lambda: seen(scenario) == 6000, 90, "all rows predicted")
         for worker in (one, other):
             worker.terminate()
-            assert worker.wait() == 0, worker.story()
-    require_all(stage)
-    assert counts(stage) == dict.fromkeys(("predictions", "accuracy", "rejected", "snapshots"), 4)
+            assert worker.wait() == 0, worker.summary()
+    require_all(scenario)
+    assert counts(scenario) == dict.fromkeys(("predictions", "accuracy", "rejected", "snapshots"), 4)
 
 
-def seen(stage: FaultScenario) -> int:
+def seen(scenario: FaultScenario) -> int:
     """Number of predictions so far."""
-    return len(read_all(stage.bootstrap, f"{stage.prefix}.predictions"))
+    return len(read_all(scenario.bootstrap, f"{scenario.prefix}.predictions"))
 
 
-def require_all(stage: FaultScenario) -> None:
+def require_all(scenario: FaultScenario) -> None:
     """Check that every row is predicted exactly once, with a new reader that knows all partitions."""
-    with stage.auditor() as auditor:
-        auditor.await_all(len(stage.expected))
-    auditor.require(stage.expected)
+    with scenario.auditor() as auditor:
+        auditor.await_all(len(scenario.expected))
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee: str) -> None:
-    stage = FaultScenario(kafka, partitions=3, rows=200, at_first=1)
-    arguments = stage.worker("--stop-at-end", "--guarantee", guarantee)
-    stage.fill(among=(0,))
+    scenario = FaultScenario(kafka, partitions=3, rows=200, at_first=1)
+    arguments = scenario.worker("--stop-at-end", "--guarantee", guarantee)
+    scenario.fill(among=(0,))
     with Driftway(*arguments) as worker:
-        assert worker.wait() == 0, worker.story()
-    stage.grow()
-    stage.fill(among=(1, 2))
+        assert worker.wait() == 0, worker.summary()
+    scenario.grow()
+    scenario.fill(among=(1, 2))
     with Driftway(*arguments, "--start", "latest") as again:
-        assert again.wait() == 0, again.story()
+        assert again.wait() == 0, again.summary()
         assert "added partitions" in again.stderr
-    require_all(stage)
+    require_all(scenario)

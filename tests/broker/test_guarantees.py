@@ -21,10 +21,10 @@ PROTOCOLS = {
 }
 
 
-def member(stage: FaultScenario, protocol: str, *more: str) -> Driftway:
-    """A worker of the stage's group; with the new protocol, session and heartbeat are set on the broker."""
+def member(scenario: FaultScenario, protocol: str, *more: str) -> Driftway:
+    """A worker of the scenario's group; with the new protocol, session and heartbeat are set on the broker."""
     properties = [word for pair in PROTOCOLS[protocol] for word in ("-X", pair)]
-    arguments = list(stage.worker(*properties, *more))
+    arguments = list(scenario.worker(*properties, *more))
     if protocol == "consumer":
         for name in ("session.timeout.ms", "heartbeat.interval.ms"):
             at = next(i for i, word in enumerate(arguments) if word.startswith(name))
@@ -34,25 +34,25 @@ def member(stage: FaultScenario, protocol: str, *more: str) -> Driftway:
 
 @pytest.mark.parametrize("protocol", slow_but(["consumer"], PROTOCOLS))
 def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str, protocol: str) -> None:
-    stage = FaultScenario(kafka, partitions=4, rows=3000)
-    with stage.auditor() as auditor, member(stage, protocol) as first:
+    scenario = FaultScenario(kafka, partitions=4, rows=3000)
+    with scenario.auditor() as auditor, member(scenario, protocol) as first:
         first.await_text("running")
-        stage.fill(0, 1000)
+        scenario.fill(0, 1000)
         await_until(lambda: auditor.seen >= 1000, 60, "the first worker predicts")
-        with member(stage, protocol) as second:
+        with member(scenario, protocol) as second:
             second.await_text("running")
-            stage.fill(1000, 2000)
+            scenario.fill(1000, 2000)
             await_until(lambda: auditor.seen >= 6000, 60, "both predict")
             first.terminate()
-            assert first.wait() == 0, first.story()
-            stage.fill(2000)
-            with member(stage, protocol) as third:
+            assert first.wait() == 0, first.summary()
+            scenario.fill(2000)
+            with member(scenario, protocol) as third:
                 third.await_text("running")
-                await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+                await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
                 for worker in (second, third):
                     worker.terminate()
-                    assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+                    assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
@@ -66,18 +66,18 @@ def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
 
 def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> None:
     """Killed after writing outputs but not their offsets: they appear twice, with equal bytes; no row is missing."""
-    stage = FaultScenario(kafka, partitions=2, rows=3000)
+    scenario = FaultScenario(kafka, partitions=2, rows=3000)
     options = ("--guarantee", "at-least-once", "-X", "group.instance.id=one")
     for turn, (step, nth) in enumerate([(Step.FLUSHED, 1), (Step.OFFSETS_SENT, 2), (Step.COMMITTED, 2)]):
-        with CrashingDriftway(step, nth, *stage.worker(*options)) as victim:
+        with CrashingDriftway(step, nth, *scenario.worker(*options)) as victim:
             victim.await_text("running")
-            stage.fill(turn * 1000, (turn + 1) * 1000)
-            assert victim.wait() == -9, victim.story()
-    with Driftway(*stage.worker(*options, "--stop-at-end")) as last:
-        assert last.wait() == 0, last.story()
-    found = by_place(read_all(kafka, f"{stage.prefix}.predictions", committed=False))
-    assert found.keys() == stage.expected.keys()
-    assert {place: read_json(values[-1])["score"] for place, values in found.items()} == stage.expected
+            scenario.fill(turn * 1000, (turn + 1) * 1000)
+            assert victim.wait() == -9, victim.summary()
+    with Driftway(*scenario.worker(*options, "--stop-at-end")) as last:
+        assert last.wait() == 0, last.summary()
+    found = by_place(read_all(kafka, f"{scenario.prefix}.predictions", committed=False))
+    assert found.keys() == scenario.expected.keys()
+    assert {place: read_json(values[-1])["score"] for place, values in found.items()} == scenario.expected
     assert max(len(values) for values in found.values()) > 1, "the kills came too late to show anything"
     for place, values in found.items():
         assert len(set(values)) == 1, f"{place} was predicted differently: {values}"
@@ -85,16 +85,16 @@ def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> 
 
 def test_at_least_once_repeats_nothing_when_nobody_dies(kafka: str) -> None:
     """This holds across a rebalance too, as a revoked partition is committed first."""
-    stage = FaultScenario(kafka, partitions=2, rows=2000)
+    scenario = FaultScenario(kafka, partitions=2, rows=2000)
     options = ("--guarantee", "at-least-once")
-    with stage.auditor() as auditor, Driftway(*stage.worker(*options)) as first:
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*options)) as first:
         first.await_text("running")
-        stage.fill(0, 1000)
-        with Driftway(*stage.worker(*options)) as second:
+        scenario.fill(0, 1000)
+        with Driftway(*scenario.worker(*options)) as second:
             second.await_text("running", SESSION_MS / 1000 + 30)
-            stage.fill(1000)
-            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            scenario.fill(1000)
+            await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             for worker in (first, second):
                 worker.terminate()
-                assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+                assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)

@@ -37,38 +37,38 @@ def trusting(request: pytest.FixtureRequest) -> Iterator[str]:
         yield kafka.bootstrap
 
 
-def end_of(stage: FaultScenario, topic: str) -> int:
+def end_of(scenario: FaultScenario, topic: str) -> int:
     """Return the log's end, end markers and hanging records included."""
-    reader = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": "nobody", **UNCOMMITTED}))
+    reader = Consumer(quiet({"bootstrap.servers": scenario.bootstrap, "group.id": "nobody", **UNCOMMITTED}))
     try:
         return int(reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=SECONDS)[1])
     finally:
         reader.close()
 
 
-def hang(stage: FaultScenario, topic: str, values: Sequence[bytes], key: bytes | None = None) -> OffsetRange:
+def hang(scenario: FaultScenario, topic: str, values: Sequence[bytes], key: bytes | None = None) -> OffsetRange:
     """Write records to partition 0 that get no end marker."""
-    end = end_of(stage, topic)
-    with Proxy(stage.bootstrap) as proxy:
-        late = Forger(stage, proxy.bootstrap)
+    end = end_of(scenario, topic)
+    with Proxy(scenario.bootstrap) as proxy:
+        late = Forger(scenario, proxy.bootstrap)
         proxy.hold(PRODUCE, requests=MANY, about=topic.encode())
         late.producer.produce_batch(topic, [{"value": value, "key": key} for value in values], partition=0)
         await_until(lambda: proxy.held[PRODUCE], SECONDS, "the records are on their way")
         late.abort()
-        await_until(lambda: end_of(stage, topic) == end + 1, SECONDS, "the end marker is written")
+        await_until(lambda: end_of(scenario, topic) == end + 1, SECONDS, "the end marker is written")
         proxy.release()
-        await_until(lambda: end_of(stage, topic) == end + 1 + len(values), SECONDS, "the records are written")
+        await_until(lambda: end_of(scenario, topic) == end + 1 + len(values), SECONDS, "the records are written")
     return OffsetRange(end + 1, end + len(values), len(values))
 
 
-def predictions(stage: FaultScenario, first: int, last: int) -> list[bytes]:
-    return list(outputs_of(stage, first, last).predictions)
+def predictions(scenario: FaultScenario, first: int, last: int) -> list[bytes]:
+    return list(outputs_of(scenario, first, last).predictions)
 
 
-def visible(stage: FaultScenario, first: int, last: int) -> dict[str, OffsetRange]:
+def visible(scenario: FaultScenario, first: int, last: int) -> dict[str, OffsetRange]:
     """Commit predictions alone, without a record of the commit."""
-    seen = Forger(stage)
-    seen.write(f"{stage.prefix}.predictions", predictions(stage, first, last))
+    seen = Forger(scenario)
+    seen.write(f"{scenario.prefix}.predictions", predictions(scenario, first, last))
     spans = seen.flush()
     seen.producer.commit_transaction(SECONDS)
     return spans
@@ -76,75 +76,75 @@ def visible(stage: FaultScenario, first: int, last: int) -> dict[str, OffsetRang
 
 def test_outputs_without_a_record_of_their_commit_are_written_once(trusting: str) -> None:
     """The next transaction would commit them, and the rows after the last commit are predicted again."""
-    stage = learned(trusting)
-    stage.fill(500, 800)
-    hang(stage, f"{stage.prefix}.predictions", predictions(stage, 500, 600))
-    log = learn(stage, 800, 1000)
-    assert f"{NOT_ENDED} {stage.prefix}.predictions" in log
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    scenario = learned(trusting)
+    scenario.fill(500, 800)
+    hang(scenario, f"{scenario.prefix}.predictions", predictions(scenario, 500, 600))
+    log = learn(scenario, 800, 1000)
+    assert f"{NOT_ENDED} {scenario.prefix}.predictions" in log
+    require_same(scenario, once=range(1000))
+    require_in_order(scenario)
+    require_audited(scenario)
 
 
 @pytest.mark.parametrize("hidden", slow_but([False], [False, True]), ids=["visible", "hanging"])
 def test_a_commit_whose_record_hangs_counts(trusting: str, hidden: bool) -> None:
     """Its outputs may have got their marker; if not, they are written again."""
-    stage = learned(trusting)
-    stage.fill(500, 800)
-    topic = f"{stage.prefix}.predictions"
-    outputs = {topic: hang(stage, topic, predictions(stage, 500, 600))} if hidden else visible(stage, 500, 600)
-    record = CommitRecord(600, 500, where(stage)[1], outputs)
-    hang(stage, snapshots(stage), [record.write()], commit_record_key(0))
-    log = learn(stage, 800, 1000)
+    scenario = learned(trusting)
+    scenario.fill(500, 800)
+    topic = f"{scenario.prefix}.predictions"
+    outputs = {topic: hang(scenario, topic, predictions(scenario, 500, 600))} if hidden else visible(scenario, 500, 600)
+    record = CommitRecord(600, 500, where(scenario)[1], outputs)
+    hang(scenario, snapshots(scenario), [record.write()], commit_record_key(0))
+    log = learn(scenario, 800, 1000)
     assert NOT_ENDED in log
     assert ("writing the missing outputs again" in log) is hidden
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_same(scenario, once=range(1000))
+    require_in_order(scenario)
+    require_audited(scenario)
 
 
 @pytest.mark.slow
 def test_what_has_hung_for_many_commits_is_written_again(trusting: str) -> None:
     """A topic that is seldom written to can hang while commits have nothing for it."""
-    stage = FaultScenario(trusting, partitions=1, rows=1000)
-    learn(stage, 0, 500, *EVERY_COMMIT)
-    stage.write(BAD)
-    stage.fill(500, 800)
-    rejection = outputs_of(stage, 500, 501).rejected[0]
-    topic = f"{stage.prefix}.rejected"
-    outputs = {topic: hang(stage, topic, [rejection.value or b""])}
+    scenario = FaultScenario(trusting, partitions=1, rows=1000)
+    learn(scenario, 0, 500, *EVERY_COMMIT)
+    scenario.write(BAD)
+    scenario.fill(500, 800)
+    rejection = outputs_of(scenario, 500, 501).rejected[0]
+    topic = f"{scenario.prefix}.rejected"
+    outputs = {topic: hang(scenario, topic, [rejection.value or b""])}
     for first, last in [(500, 520), *((at, at + 10) for at in range(520, 560, 10))]:
-        forger = Forger(stage)
-        forger.write(f"{stage.prefix}.predictions", predictions(stage, first, last))
-        forger.commit(CommitRecord(last, first, where(stage)[1], outputs | forger.flush()))
+        forger = Forger(scenario)
+        forger.write(f"{scenario.prefix}.predictions", predictions(scenario, first, last))
+        forger.commit(CommitRecord(last, first, where(scenario)[1], outputs | forger.flush()))
         outputs = {}
-    log = learn(stage, 800, 1000)
+    log = learn(scenario, 800, 1000)
     assert "writing the missing outputs again" in log
-    found = read_all(trusting, f"{stage.prefix}.rejected")
+    found = read_all(trusting, f"{scenario.prefix}.rejected")
     assert [dict(record.headers)["offset"] for record in found] == [b"500"]
-    assert len(read_all(trusting, f"{stage.prefix}.predictions")) == 1000
-    require_in_order(stage)
+    assert len(read_all(trusting, f"{scenario.prefix}.predictions")) == 1000
+    require_in_order(scenario)
 
 
 @pytest.mark.slow
 def test_an_offset_that_nobody_decides_about_does_not_keep_a_worker_waiting(trusting: str) -> None:
-    stage = learned(trusting)
-    stage.fill(500, 800)
+    scenario = learned(trusting)
+    scenario.fill(500, 800)
     with Proxy(trusting) as proxy:
-        late = Forger(stage, proxy.bootstrap)
-        member = Consumer(quiet({"bootstrap.servers": trusting, "group.id": stage.group}))
+        late = Forger(scenario, proxy.bootstrap)
+        member = Consumer(quiet({"bootstrap.servers": trusting, "group.id": scenario.group}))
         proxy.hold(OFFSET_COMMIT, requests=MANY)
-        place = TopicPartition(stage.topic, 0, 600)
+        place = TopicPartition(scenario.topic, 0, 600)
         with pytest.raises(KafkaException):
             late.producer.send_offsets_to_transaction([place], member.consumer_group_metadata(), 1.0)
         assert proxy.held[OFFSET_COMMIT]
         late.abort()
         late.producer.begin_transaction()  # a next one cannot have records before all markers of the last are written
-        late.write(f"{stage.prefix}.predictions", [b""])
+        late.write(f"{scenario.prefix}.predictions", [b""])
         late.flush()
         late.abort()
         proxy.release()
         member.close()
-    log = learn(stage, 800, 1000)
+    log = learn(scenario, 800, 1000)
     assert f"{NOT_ENDED} the offsets" in log
-    require_same(stage, once=range(1000))
+    require_same(scenario, once=range(1000))

@@ -51,7 +51,7 @@ def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(ka
             worker.await_condition(
                 lambda end=fed: worker.ended or committed_offset(kafka, group, topic)[0] == end, "committed, or killed"
             )
-        assert worker.wait() == -signal.SIGKILL, worker.story()
+        assert worker.wait() == -signal.SIGKILL, worker.summary()
     produce(kafka, topic, values[fed:])
     done = driftway("worker", *options, "--stop-at-end")
     assert done.code == 0, done

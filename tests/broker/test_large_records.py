@@ -41,7 +41,7 @@ def produce_compressed(
     assert not errors
 
 
-def stage(kafka: str, topic: str, large: Sequence[tuple[bytes, bytes | None]], codec: str = "zstd") -> int:
+def fill_topic(kafka: str, topic: str, large: Sequence[tuple[bytes, bytes | None]], codec: str = "zstd") -> int:
     """Write good events with the large records among them; return the number of records."""
     create_topic(kafka, topic, 1)
     events = good()
@@ -80,7 +80,7 @@ def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
     of_id = b'{"id":"' + b"z" * 12_000_000 + b'","x":[1,2,3],"y":1}'
     whole = b'{"x":' + b" " * 5_000_000 + b"}"
     usable = b'{"x":[1,2,3],"y":1,"more":"' + b"m" * 11_000_000 + b'"}'
-    n = stage(kafka, topic, [(garbage, b"k"), (of_id, None), (good(1)[0], long), (whole, None), (usable, None)])
+    n = fill_topic(kafka, topic, [(garbage, b"k"), (of_id, None), (good(1)[0], long), (whole, None), (usable, None)])
     produce_compressed(kafka, topic, good(1)[0], None, "zstd", [("trace", b"t" * 12_000_000)])
     done = driftway(*worker(kafka, topic, group, "--client", client, "--pass-headers", "*"))
     assert done.code == 0, done
@@ -118,7 +118,7 @@ def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
 ) -> None:
     """The limit is known only when the broker refuses: the transaction is aborted, and its rows come again once."""
     create_topic(kafka, f"{topic}.{group}.rejected", 1, max_message_bytes="1000000")
-    n = stage(kafka, topic, [(b"?" * 3_000_000, None), (b"?" * 500_000, None), (b"?" * 4_000_000, None)])
+    n = fill_topic(kafka, topic, [(b"?" * 3_000_000, None), (b"?" * 500_000, None), (b"?" * 4_000_000, None)])
     done = driftway(*worker(kafka, topic, group, "--client", client))
     assert done.code == 0, done
     assert done.stderr.count("commit failed") == 1
@@ -130,7 +130,7 @@ def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
 def test_nothing_is_lost_or_doubled_when_workers_are_killed_at_truncated_rejections(
     kafka: str, topic: str, group: str
 ) -> None:
-    n = stage(kafka, topic, [(b"?" * 11_000_000, None)] * 6)
+    n = fill_topic(kafka, topic, [(b"?" * 11_000_000, None)] * 6)
     for _ in range(4):
         with Driftway(*worker(kafka, topic, group)[:-1], "--commit-interval", "0.2") as child:
             child.await_text("rejected kind=not-json")
@@ -144,7 +144,7 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
     kafka: str, topic: str, group: str
 ) -> None:
     """zstd batches are decompressed up to receive.message.max.bytes; the rows before one are committed."""
-    n = stage(kafka, topic, [(b"0" * 90_000_000, None)])
+    n = fill_topic(kafka, topic, [(b"0" * 90_000_000, None)])
     done = driftway(*worker(kafka, topic, group, "--unavailable-timeout", "3", *SIZED))
     assert done.code == 1, done
     named = f"{topic}/0 cannot be read: Decompression (codec 0x4) of message at 20 of "
@@ -202,7 +202,7 @@ def test_a_poll_copies_a_bounded_number_of_bytes_and_what_is_held_does_not_outla
 
 def test_the_producers_queue_is_bounded_in_bytes(kafka: str, topic: str, group: str) -> None:
     """Rejections of 8 MB, some hundred MB of them: the worker waits for their delivery and commits all."""
-    n = stage(kafka, topic, [(b"?" * 8_000_000, None)] * 8)
+    n = fill_topic(kafka, topic, [(b"?" * 8_000_000, None)] * 8)
     with Driftway(*worker(kafka, topic, group)) as child:
         assert child.wait(120) == 0
         assert "commit failed" not in child.stderr

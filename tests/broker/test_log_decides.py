@@ -38,18 +38,18 @@ BAD = b"{not json"
 SECONDS = 20.0
 
 
-def settings_of(stage: FaultScenario) -> WorkerSettings:
-    return WorkerSettings(stage.bootstrap, stage.topic, stage.group, MODEL)
+def settings_of(scenario: FaultScenario) -> WorkerSettings:
+    return WorkerSettings(scenario.bootstrap, scenario.topic, scenario.group, MODEL)
 
 
 class Forger:
     """A producer that poses as the worker of partition 0; one transaction per instance."""
 
-    def __init__(self, stage: FaultScenario, bootstrap: str | None = None) -> None:
-        self.stage, self.topics = stage, settings_of(stage).topics
+    def __init__(self, scenario: FaultScenario, bootstrap: str | None = None) -> None:
+        self.scenario, self.topics = scenario, settings_of(scenario).topics
         own = {
-            "bootstrap.servers": bootstrap or stage.bootstrap,
-            "transactional.id": settings_of(stage).transactional_id(0),
+            "bootstrap.servers": bootstrap or scenario.bootstrap,
+            "transactional.id": settings_of(scenario).transactional_id(0),
             "reconnect.backoff.max.ms": 300,
         }
         self.producer = Producer(quiet(own))
@@ -93,40 +93,40 @@ class Forger:
         self.write(self.topics.snapshots, [position.write()], [commit_record_key(0)])
         assert position.pointer is not None
         place = TopicPartition(self.topics.input, 0, position.offset, position.pointer.text())
-        member = Consumer(quiet({"bootstrap.servers": self.stage.bootstrap, "group.id": self.stage.group}))
+        member = Consumer(quiet({"bootstrap.servers": self.scenario.bootstrap, "group.id": self.scenario.group}))
         self.producer.send_offsets_to_transaction([place], member.consumer_group_metadata(), SECONDS)
         self.producer.commit_transaction(SECONDS)
         member.close()
 
 
-def outputs_of(stage: FaultScenario, first: int, last: int) -> Outputs:
+def outputs_of(scenario: FaultScenario, first: int, last: int) -> Outputs:
     """Compute the outputs of a worker for input offsets `first` to `last`."""
-    settings = replace(MODEL, detectors=tuple(map(Spec.parse, stage.detectors)))
-    model, written = Model(settings, 0, stage.group), [r.value for r in read_all(stage.bootstrap, stage.topic)]
+    settings = replace(MODEL, detectors=tuple(map(Spec.parse, scenario.detectors)))
+    model, written = Model(settings, 0, scenario.group), [r.value for r in read_all(scenario.bootstrap, scenario.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
     batch = records(written[first:last], first, partition=0)
     assert len(batch) == last - first
     return model.advance(replace(batch, keys=ListColumn([None] * len(batch))))
 
 
-def cut_out(stage: FaultScenario, first: int, last: int, kept: Outputs | None = None) -> CommitRecord:
+def cut_out(scenario: FaultScenario, first: int, last: int, kept: Outputs | None = None) -> CommitRecord:
     """Commit offset `last` but abort its outputs, as a transaction coordinator with partly loaded state does.
 
     The outputs in `kept` are committed. A topic must not be split between kept and aborted outputs.
     """
-    outputs, spans = outputs_of(stage, first, last), dict[str, OffsetRange]()
+    outputs, spans = outputs_of(scenario, first, last), dict[str, OffsetRange]()
     if kept is not None:
-        seen = Forger(stage)
+        seen = Forger(scenario)
         seen.write_outputs(kept)
         spans = seen.flush()
         seen.producer.commit_transaction(SECONDS)
         outputs = without(outputs, kept)
-    aborted = Forger(stage)
+    aborted = Forger(scenario)
     aborted.write_outputs(outputs)
     spans |= aborted.flush()
     aborted.abort()
-    position = CommitRecord(last, first, where(stage)[1], spans)
-    Forger(stage).commit(position)
+    position = CommitRecord(last, first, where(scenario)[1], spans)
+    Forger(scenario).commit(position)
     return position
 
 
@@ -140,45 +140,45 @@ def without(outputs: Outputs, kept: Outputs) -> Outputs:
     return left
 
 
-def require_in_order(stage: FaultScenario) -> None:
+def require_in_order(scenario: FaultScenario) -> None:
     """Check that predictions are in the order of their events."""
-    places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
+    places = [placed_score(r.value or b"")[0] for r in read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")]
     assert places == sorted(places)
 
 
-def require_audited(stage: FaultScenario, *more: str) -> None:
+def require_audited(scenario: FaultScenario, *more: str) -> None:
     done = driftway(
-        "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER,
-        *stage.watched, *more,
+        "audit", "--bootstrap", scenario.bootstrap, "--input", scenario.topic, "--group", scenario.group,
+        "--learner", LEARNER, *scenario.watched, *more,
     )  # fmt: skip
     assert done.code == 0, done
 
 
 @pytest.mark.parametrize("by", slow_but([-100], [-100, 100]))
 def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, by: int) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    commit(stage, 500 + by, committed_offset(kafka, stage.group, stage.topic)[1])
-    log = learn(stage, 800, 1000)
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    commit(scenario, 500 + by, committed_offset(kafka, scenario.group, scenario.topic)[1])
+    log = learn(scenario, 800, 1000)
     assert f"the broker says offset {500 + by}, the log of the last commit 500, which is used" in log
-    require_same(stage, once=range(1000))
+    require_same(scenario, once=range(1000))
 
 
 def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
     """Its pointer names an aborted snapshot, and an aborted position record agrees with it."""
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    forger = Forger(stage)
-    forger.write_outputs(outputs_of(stage, 500, 600))
-    forger.write(snapshots(stage), [b"a state"], [chunk_key(0, 0)])
-    pointer = Pointer(forger.flush()[snapshots(stage)].first, 1, 600)
-    forger.write(snapshots(stage), [CommitRecord(600, 500, pointer).write()], [commit_record_key(0)])
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    forger = Forger(scenario)
+    forger.write_outputs(outputs_of(scenario, 500, 600))
+    forger.write(snapshots(scenario), [b"a state"], [chunk_key(0, 0)])
+    pointer = Pointer(forger.flush()[snapshots(scenario)].first, 1, 600)
+    forger.write(snapshots(scenario), [CommitRecord(600, 500, pointer).write()], [commit_record_key(0)])
     forger.flush()
     forger.abort()
-    commit(stage, 600, pointer.text())
-    learn(stage, 800, 1000)
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
+    commit(scenario, 600, pointer.text())
+    learn(scenario, 800, 1000)
+    require_same(scenario, once=range(1000))
+    require_in_order(scenario)
 
 
 @pytest.mark.parametrize(
@@ -186,96 +186,96 @@ def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
 )
 def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
     """They are written again in every topic, in order, with the same bits, before any new output."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500, *EVERY_COMMIT)
-    stage.write(BAD)
-    stage.fill(500, 800)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 500, *EVERY_COMMIT)
+    scenario.write(BAD)
+    scenario.fill(500, 800)
     for first, last in commits:
-        cut_out(stage, first, last)
-    before = len(read_all(kafka, f"{stage.prefix}.predictions"))
-    log = learn(stage, 800, 1000)
+        cut_out(scenario, first, last)
+    before = len(read_all(kafka, f"{scenario.prefix}.predictions"))
+    log = learn(scenario, 800, 1000)
     assert "writing the missing outputs again" in log
     assert before == 500
-    found = read_all(kafka, f"{stage.prefix}.predictions")
+    found = read_all(kafka, f"{scenario.prefix}.predictions")
     assert sorted(placed_score(r.value or b"")[0][1] for r in found) == [o for o in range(1001) if o != 500]
-    assert [r.headers for r in read_all(kafka, f"{stage.prefix}.rejected")]
-    require_in_order(stage)
-    require_audited(stage)
+    assert [r.headers for r in read_all(kafka, f"{scenario.prefix}.rejected")]
+    require_in_order(scenario)
+    require_audited(scenario)
 
 
 def test_only_what_is_missing_is_written_again(kafka: str) -> None:
     """Half of a commit's predictions are visible: a premature transaction marker has split them."""
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    seen = Forger(stage)
-    seen.write_outputs(outputs_of(stage, 500, 550))
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    seen = Forger(scenario)
+    seen.write_outputs(outputs_of(scenario, 500, 550))
     spans = seen.flush()
     seen.producer.commit_transaction(SECONDS)
-    unseen = Forger(stage)
-    unseen.write_outputs(outputs_of(stage, 550, 600))
-    first, last = spans[f"{stage.prefix}.predictions"], unseen.flush()[f"{stage.prefix}.predictions"]
+    unseen = Forger(scenario)
+    unseen.write_outputs(outputs_of(scenario, 550, 600))
+    first, last = spans[f"{scenario.prefix}.predictions"], unseen.flush()[f"{scenario.prefix}.predictions"]
     unseen.abort()
-    outputs = {f"{stage.prefix}.predictions": OffsetRange(first.first, last.last, 100)}
-    Forger(stage).commit(CommitRecord(600, 500, where(stage)[1], outputs))
-    learn(stage, 800, 1000)
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
+    outputs = {f"{scenario.prefix}.predictions": OffsetRange(first.first, last.last, 100)}
+    Forger(scenario).commit(CommitRecord(600, 500, where(scenario)[1], outputs))
+    learn(scenario, 800, 1000)
+    require_same(scenario, once=range(1000))
+    require_in_order(scenario)
 
 
 def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: str) -> None:
     """The first commit lacks its alarms, the second its predictions; neither topic may be rewritten in full."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
-    learn(stage, 0, 500, *EVERY_COMMIT)
-    stage.fill(500, 800)
-    first, second = outputs_of(stage, 500, 600), outputs_of(stage, 600, 700)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(scenario, 0, 500, *EVERY_COMMIT)
+    scenario.fill(500, 800)
+    first, second = outputs_of(scenario, 500, 600), outputs_of(scenario, 600, 700)
     assert first.alarms and second.alarms  # noqa: PT018
-    cut_out(stage, 500, 600, kept=without(first, Outputs(0, alarms=first.alarms)))
-    cut_out(stage, 600, 700, kept=Outputs(700, alarms=second.alarms, points=second.points))
-    log = learn(stage, 800, 1000)
+    cut_out(scenario, 500, 600, kept=without(first, Outputs(0, alarms=first.alarms)))
+    cut_out(scenario, 600, 700, kept=Outputs(700, alarms=second.alarms, points=second.points))
+    log = learn(scenario, 800, 1000)
     assert "writing the missing outputs again" in log
-    require_same(stage, once=range(1000))
-    found = Counter(seen_alarms(stage)[0])
-    assert found == Counter(expected_alarms(stage)[0])
+    require_same(scenario, once=range(1000))
+    found = Counter(seen_alarms(scenario)[0])
+    assert found == Counter(expected_alarms(scenario)[0])
 
 
 def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    cut_out(stage, 500, 600)
-    delete_before(stage, stage.topic, 520)
-    sentence = refused(stage)
-    assert f"from offset 500 to 600 wrote to {stage.prefix}.predictions is missing" in sentence
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    cut_out(scenario, 500, 600)
+    delete_before(scenario, scenario.topic, 520)
+    sentence = refused(scenario)
+    assert f"from offset 500 to 600 wrote to {scenario.prefix}.predictions is missing" in sentence
     assert "no snapshot or log reaches back far enough to recompute it" in sentence
-    learn(stage, 800, 1000, "--on-restore-failure", "reset")
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(600, 1000)]
+    learn(scenario, 800, 1000, "--on-restore-failure", "reset")
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(600, 1000)]
 
 
 def test_pointer_without_a_position_is_refused(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete")
-    learn(stage, 0, 500)
-    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)))
-    delete_before(stage, snapshots(stage), end)
-    assert "offset 500 was committed by a worker, but its own log has no record of it" in refused(stage)
-    learn(stage, 500, 1000, "--on-restore-failure", "replay")
-    require_same(stage, once=range(1000))
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete")
+    learn(scenario, 0, 500)
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)))
+    delete_before(scenario, snapshots(scenario), end)
+    assert "offset 500 was committed by a worker, but its own log has no record of it" in refused(scenario)
+    learn(scenario, 500, 1000, "--on-restore-failure", "replay")
+    require_same(scenario, once=range(1000))
 
 
 def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
-    stage = learned(kafka)
-    forger = Forger(stage)
-    forger.write(snapshots(stage), [b"500"], [commit_record_key(0)])
+    scenario = learned(kafka)
+    forger = Forger(scenario)
+    forger.write(snapshots(scenario), [b"500"], [commit_record_key(0)])
     forger.flush()
     forger.producer.commit_transaction(SECONDS)
-    learn(stage, 500, 1000)
-    require_same(stage, once=range(1000))
+    learn(scenario, 500, 1000)
+    require_same(scenario, once=range(1000))
 
 
 def test_group_may_go_from_one_guarantee_to_the_other_and_back(kafka: str) -> None:
     """At-least-once writes no position records, so the newest one in the log is outdated."""
-    stage = learned(kafka)
-    learn(stage, 500, 600, "--guarantee", "at-least-once")
-    learn(stage, 600, 700, "--guarantee", "at-least-once", *NEVER)
-    log = learn(stage, 700, 1000)
+    scenario = learned(kafka)
+    learn(scenario, 500, 600, "--guarantee", "at-least-once")
+    learn(scenario, 600, 700, "--guarantee", "at-least-once", *NEVER)
+    log = learn(scenario, 700, 1000)
     assert "which is used" not in log
-    require_same(stage, once=range(1000))
+    require_same(scenario, once=range(1000))

@@ -26,86 +26,86 @@ from tests.support.kafka import committed_offset
 from tests.support.selection import slow_but
 
 
-def write_unrecorded(stage: FaultScenario, outputs: Outputs) -> dict[str, OffsetRange]:
+def write_unrecorded(scenario: FaultScenario, outputs: Outputs) -> dict[str, OffsetRange]:
     """Commit outputs whose commit record is not there."""
-    forger = Forger(stage)
+    forger = Forger(scenario)
     forger.write_outputs(outputs)
     spans = forger.flush()
     forger.producer.commit_transaction(SECONDS)
     return spans
 
 
-def without_points(stage: FaultScenario, first: int, end: int) -> Outputs:
+def without_points(scenario: FaultScenario, first: int, end: int) -> Outputs:
     """The outputs of these rows, without their accuracy points."""
-    outputs = outputs_of(stage, first, end)
+    outputs = outputs_of(scenario, first, end)
     return without(outputs, Outputs(0, points=outputs.points))
 
 
-def require_all_once(stage: FaultScenario) -> None:
+def require_all_once(scenario: FaultScenario) -> None:
     """Require one prediction of each of 1,000 rows, in their order, and an audit without a complaint."""
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_same(scenario, once=range(1000))
+    require_in_order(scenario)
+    require_audited(scenario)
 
 
 @pytest.mark.parametrize("offset", slow_but([500], [500, 600]), ids=["offset-lost-too", "offset-kept"])
 def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: str, offset: int) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    write_unrecorded(stage, outputs_of(stage, 500, 600))
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    write_unrecorded(scenario, outputs_of(scenario, 500, 600))
     if offset != 500:
-        commit(stage, offset, committed_offset(kafka, stage.group, stage.topic)[1])
-    log = learn(stage, 800, 1000)
+        commit(scenario, offset, committed_offset(kafka, scenario.group, scenario.topic)[1])
+    log = learn(scenario, 800, 1000)
     assert "has lost the commits from offset 500 to 600" in log
-    require_all_once(stage)
+    require_all_once(scenario)
 
 
 def test_what_is_missing_among_unrecorded_outputs_is_completed(kafka: str) -> None:
     """The accuracy points are missing, and the predictions of the second half."""
-    stage = learned(kafka)
-    stage.fill(500, 600)
-    write_unrecorded(stage, without_points(stage, 500, 550))
-    learn(stage, 0, 0)  # the log ends with the last unrecorded row
-    learn(stage, 600, 1000)
-    require_all_once(stage)
+    scenario = learned(kafka)
+    scenario.fill(500, 600)
+    write_unrecorded(scenario, without_points(scenario, 500, 550))
+    learn(scenario, 0, 0)  # the log ends with the last unrecorded row
+    learn(scenario, 600, 1000)
+    require_all_once(scenario)
 
 
 def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    write_unrecorded(stage, outputs_of(stage, 500, 600))
-    delete_before(stage, stage.topic, 520)
-    sentence = refused(stage)
-    assert f"{stage.prefix}.snapshots has lost the commits from offset 500 to 600" in sentence
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    write_unrecorded(scenario, outputs_of(scenario, 500, 600))
+    delete_before(scenario, scenario.topic, 520)
+    sentence = refused(scenario)
+    assert f"{scenario.prefix}.snapshots has lost the commits from offset 500 to 600" in sentence
     assert "reset starts with an empty learner at 600" in sentence
-    learn(stage, 800, 1000, "--on-restore-failure", "reset")
-    assert {offset: len(scores) for (_, offset), scores in predicted(stage).items()} == dict.fromkeys(range(1000), 1)
+    learn(scenario, 800, 1000, "--on-restore-failure", "reset")
+    assert {offset: len(scores) for (_, offset), scores in predicted(scenario).items()} == dict.fromkeys(range(1000), 1)
 
 
 def test_outputs_lost_before_the_oldest_commit_record_are_found(kafka: str) -> None:
     """Compaction has removed the record of a commit whose outputs are gone as well."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500, *EVERY_COMMIT)
-    stage.fill(500, 800)
-    forger = Forger(stage)
-    forger.write_outputs(outputs_of(stage, 500, 600))
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 500, *EVERY_COMMIT)
+    scenario.fill(500, 800)
+    forger = Forger(scenario)
+    forger.write_outputs(outputs_of(scenario, 500, 600))
     forger.flush()
     forger.abort()
-    cut_out(stage, 600, 700)
-    log = learn(stage, 800, 1000)
+    cut_out(scenario, 600, 700)
+    log = learn(scenario, 800, 1000)
     assert "writing the missing outputs again" in log
-    require_all_once(stage)
+    require_all_once(scenario)
 
 
 def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
     """Behind a cut a marker may stand where a commit's only record was; no reader sees it."""
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    predictions = f"{stage.prefix}.predictions"
-    forger = Forger(stage)
-    forger.write_outputs(without_points(stage, 500, 501))
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    predictions = f"{scenario.prefix}.predictions"
+    forger = Forger(scenario)
+    forger.write_outputs(without_points(scenario, 500, 501))
     marker = forger.flush()[predictions].last + 1
     forger.abort()
-    Forger(stage).commit(CommitRecord(501, 500, where(stage)[1], {predictions: OffsetRange(marker, marker, 1)}))
-    learn(stage, 800, 1000)
-    require_all_once(stage)
+    Forger(scenario).commit(CommitRecord(501, 500, where(scenario)[1], {predictions: OffsetRange(marker, marker, 1)}))
+    learn(scenario, 800, 1000)
+    require_all_once(scenario)

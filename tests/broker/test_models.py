@@ -33,28 +33,28 @@ PLACES = [(200, 250), (400, 430), (600, 600), (800, 850), (1000, 1000)]
 PLAIN = "--accuracy-every", str(EVERY)
 
 
-def models(stage: FaultScenario, *arguments: str) -> Finished:
+def models(scenario: FaultScenario, *arguments: str) -> Finished:
     """Run `driftway models`."""
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
     return driftway("models", *arguments, *place)
 
 
-def change(stage: FaultScenario, *arguments: str, at: Sequence[int] = ()) -> None:
+def change(scenario: FaultScenario, *arguments: str, at: Sequence[int] = ()) -> None:
     """Run a command that must succeed; `at` are the offsets at which the partitions take the plan."""
     places = (word for partition, offset in enumerate(at) for word in ("--at", f"{partition}:{offset}"))
-    done = models(stage, *arguments, *places)
+    done = models(scenario, *arguments, *places)
     assert done.code == 0, done
 
 
-def history(stage: FaultScenario) -> list[dict[str, Any]]:
-    done = models(stage, "history", "--json")
+def history(scenario: FaultScenario) -> list[dict[str, Any]]:
+    done = models(scenario, "history", "--json")
     assert done.code == 0, done
     plans: list[dict[str, Any]] = json.loads(done.stdout)
     return plans
 
 
-def audit(stage: FaultScenario) -> Finished:
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+def audit(scenario: FaultScenario) -> Finished:
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
     return driftway("audit", *place, "--learner", LEARNER, *PLAIN)
 
 
@@ -69,12 +69,12 @@ def places(plans: Sequence[dict[str, Any]], partition: int) -> list[tuple[int, M
     return [(place.offset, place.plan) for place in history_of("the history", plans).places(partition)]
 
 
-def expected(stage: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
+def expected(scenario: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
     """Predictions and accuracy points of one undisturbed run, in pieces of other sizes than any worker's."""
-    model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, stage.group)
-    events = stage.events[partition][:rows]
+    model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, scenario.group)
+    events = scenario.events[partition][:rows]
     predictions, points, done = list[bytes](), list[bytes](), 0
-    for end, plan in [*places(history(stage), partition), (rows, None)]:
+    for end, plan in [*places(history(scenario), partition), (rows, None)]:
         while done < end:
             piece = events[done : min(end, done + 77)]
             outputs = model.advance(Records(partition, *columns(piece, done)))
@@ -85,64 +85,66 @@ def expected(stage: FaultScenario, partition: int, rows: int) -> tuple[list[byte
     return predictions, points
 
 
-def require_expected(stage: FaultScenario, rows: int = ROWS) -> None:
+def require_expected(scenario: FaultScenario, rows: int = ROWS) -> None:
     """Compare all outputs with those of an undisturbed run."""
-    for partition in range(stage.partitions):
-        predictions, points = expected(stage, partition, rows)
+    for partition in range(scenario.partitions):
+        predictions, points = expected(scenario, partition, rows)
         for name, values in (("predictions", predictions), ("accuracy", points)):
             found = [
-                one.value for one in read_all(stage.bootstrap, f"{stage.prefix}.{name}") if one.partition == partition
+                one.value
+                for one in read_all(scenario.bootstrap, f"{scenario.prefix}.{name}")
+                if one.partition == partition
             ]
             assert found == values, (name, partition)
 
 
 def test_champion_and_challengers_change_at_offsets(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", PYTHON)) as worker:
-        stage.fill(0, 100)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", PYTHON)) as worker:
+        scenario.fill(0, 100)
         auditor.await_all(200)
         for words, at in zip(CHANGES, PLACES, strict=True):
-            change(stage, *words, at=at)
+            change(scenario, *words, at=at)
         await_until(lambda: worker.stderr.count("plan plan=") == 5, 30, "the worker has read all plans")
-        stage.fill(100, ROWS)
+        scenario.fill(100, ROWS)
         auditor.await_all(2 * ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    first, *plans = history(stage)
+        assert worker.wait(30) == 0, worker.summary()
+    first, *plans = history(scenario)
     assert first["taken_at"] == {}
     assert [tuple(plan["taken_at"].values()) for plan in plans] == PLACES
     assert [[model["learner"] for model in plan["models"]] for plan in plans] == [
         [LEARNER, CHALLENGER], [CHALLENGER, LEARNER], [CHANGED, LEARNER], [CHALLENGER, LEARNER], [CHALLENGER],
     ]  # fmt: skip
-    require_expected(stage)
-    done = audit(stage)
+    require_expected(scenario)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
 def test_a_worker_killed_while_it_takes_plans(kafka: str, step: Step) -> None:
     """At its first commit, which takes the plan that is there, and around an offset at which another is taken."""
-    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
-    options = stage.worker(*PLAIN, "--client", NATIVE)
-    with stage.auditor() as auditor:
+    scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
+    options = scenario.worker(*PLAIN, "--client", NATIVE)
+    with scenario.auditor() as auditor:
         with Driftway(*options) as worker:
-            stage.fill(0, fed)
+            scenario.fill(0, fed)
             auditor.await_all(2 * fed)
             worker.terminate()
-            assert worker.wait(30) == 0, worker.story()
-        change(stage, "add", CHALLENGER)
+            assert worker.wait(30) == 0, worker.summary()
+        change(scenario, "add", CHALLENGER)
         with CrashingDriftway(step, 1, *options) as victim:
             assert victim.wait(60) == -9
-        change(stage, "promote", CHALLENGER, at=(500, 600))
+        change(scenario, "promote", CHALLENGER, at=(500, 600))
         with CrashingDriftway(step, 12, *options) as victim:
-            fed = stage.feed_until_ended(auditor, victim, fed)
-        stage.fill(fed, ROWS)
+            fed = scenario.feed_until_ended(auditor, victim, fed)
+        scenario.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end") as worker:
-            assert worker.wait(60) == 0, worker.story()
+            assert worker.wait(60) == 0, worker.summary()
         auditor.await_all(2 * ROWS)
-    _, second, third = history(stage)
+    _, second, third = history(scenario)
     assert all(100 <= second["taken_at"][partition] <= at for partition, at in third["taken_at"].items()), second
     assert third["taken_at"] == {"0": 500, "1": 600}
-    require_expected(stage)
-    done = audit(stage)
+    require_expected(scenario)
+    done = audit(scenario)
     assert done.code == 0, done

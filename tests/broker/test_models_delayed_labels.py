@@ -169,19 +169,19 @@ def test_features_change_while_labels_are_late_and_workers_die(kafka: str, label
     require_changes(LateScenario(kafka, label_topic, named=True), OTHER_FEATURES, step)
 
 
-def require_changes(stage: LateScenario, changes: Sequence[tuple[str, ...]], step: Step) -> None:
+def require_changes(scenario: LateScenario, changes: Sequence[tuple[str, ...]], step: Step) -> None:
     """Let workers take plans at fixed offsets while they die; compare with undisturbed runs that do so."""
-    work = "worker", *stage.options, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
-    for _ in stage.feed(0, BEFORE):
+    work = "worker", *scenario.options, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
+    for _ in scenario.feed(0, BEFORE):
         pass
     with Driftway(*work, PYTHON, "--stop-at-end") as worker:
-        assert worker.wait(60) == 0, worker.story()
+        assert worker.wait(60) == 0, worker.summary()
     for number, words in enumerate(changes):
         at = (f"{partition}:{BEFORE + 100 * number + 7 * partition}" for partition in range(2))
-        stage.models(*words, *(word for one in at for word in ("--at", one)))
-    outputs = Outputs(stage.kafka, f"{stage.topic}.{stage.group}")
-    kill_and_succeed(step, work, (NATIVE, PYTHON), stage.feed(BEFORE), outputs, commits=9)
-    end = 900 if stage.label_topic else min(map(len, stage.streams.values()))
+        scenario.models(*words, *(word for one in at for word in ("--at", one)))
+    outputs = Outputs(scenario.kafka, f"{scenario.topic}.{scenario.group}")
+    kill_and_succeed(step, work, (NATIVE, PYTHON), scenario.feed(BEFORE), outputs, commits=9)
+    end = 900 if scenario.label_topic else min(map(len, scenario.streams.values()))
     wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(changes))]
-    assert [list(plan["taken_at"].values()) for plan in stage.history()[1:]] == wanted
-    stage.require_expected(end)
+    assert [list(plan["taken_at"].values()) for plan in scenario.history()[1:]] == wanted
+    scenario.require_expected(end)

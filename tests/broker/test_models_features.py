@@ -51,13 +51,13 @@ class Fields(FaultScenario):
         return self
 
 
-def undisturbed(stage: FaultScenario, partition: int) -> dict[str, list[bytes]]:
+def undisturbed(scenario: FaultScenario, partition: int) -> dict[str, list[bytes]]:
     """Topic -> values of one run that takes the plans where the partition has taken them."""
     settings = ModelSettings((Spec.parse(LEARNER),), events=EventSchema.parse(FEATURES), accuracy_every=EVERY)
-    model, done, outputs = Model(settings, partition, stage.group), 0, list[Outputs]()
-    for end, plan in [*places(history(stage), partition), (ROWS, None)]:
+    model, done, outputs = Model(settings, partition, scenario.group), 0, list[Outputs]()
+    for end, plan in [*places(history(scenario), partition), (ROWS, None)]:
         while done < end:
-            piece = stage.events[partition][done : min(end, done + 77)]
+            piece = scenario.events[partition][done : min(end, done + 77)]
             outputs.append(model.advance(Records(partition, *columns(piece, done))))
             done += len(piece)
         model = model if plan is None else model.followed_by(plan)
@@ -67,21 +67,21 @@ def undisturbed(stage: FaultScenario, partition: int) -> dict[str, list[bytes]]:
     }
 
 
-def require_undisturbed(stage: FaultScenario, *options: str) -> None:
+def require_undisturbed(scenario: FaultScenario, *options: str) -> None:
     """Compare all outputs with those of one undisturbed run, and let the audit do so from the first offset."""
-    for partition in range(stage.partitions):
-        for name, values in undisturbed(stage, partition).items():
-            records = read_all(stage.bootstrap, f"{stage.prefix}.{name}")
+    for partition in range(scenario.partitions):
+        for name, values in undisturbed(scenario, partition).items():
+            records = read_all(scenario.bootstrap, f"{scenario.prefix}.{name}")
             assert [one.value for one in records if one.partition == partition] == values != [], (name, partition)
-    require_audited(stage, *options)
+    require_audited(scenario, *options)
 
 
-def group(stage: FaultScenario) -> tuple[str, ...]:
-    return "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+def group(scenario: FaultScenario) -> tuple[str, ...]:
+    return "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
 
 
-def require_audited(stage: FaultScenario, *options: str) -> None:
-    done = driftway("audit", *group(stage), *options)
+def require_audited(scenario: FaultScenario, *options: str) -> None:
+    done = driftway("audit", *group(scenario), *options)
     assert done.code == 0, done
     assert "Not checked" not in done.stdout
 
@@ -89,42 +89,42 @@ def require_audited(stage: FaultScenario, *options: str) -> None:
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
 @pytest.mark.slow
 def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, step: Step, tmp_path: Path) -> None:
-    stage, fed = Fields(kafka, partitions=2, rows=ROWS).use_fields(), 100
-    options = stage.worker(*PLAIN, *OPTIONS)
-    with stage.auditor() as auditor:
-        learn(stage, 0, fed, *PLAIN, *OPTIONS)
+    scenario, fed = Fields(kafka, partitions=2, rows=ROWS).use_fields(), 100
+    options = scenario.worker(*PLAIN, *OPTIONS)
+    with scenario.auditor() as auditor:
+        learn(scenario, 0, fed, *PLAIN, *OPTIONS)
         for words, at in CHANGES:
-            change(stage, *words, at=at)
+            change(scenario, *words, at=at)
         for death in (6, 12, 20):
             with CrashingDriftway(step, death, *options) as victim:
-                fed = stage.feed_until_ended(auditor, victim, fed)
-        stage.fill(fed, ROWS)
+                fed = scenario.feed_until_ended(auditor, victim, fed)
+        scenario.fill(fed, ROWS)
         # The options of the last worker name other features, which the plan overrules.
-        other = stage.worker(*PLAIN, "--feature", "a", "--feature", "d", "--stop-at-end")
+        other = scenario.worker(*PLAIN, "--feature", "a", "--feature", "d", "--stop-at-end")
         with Driftway(*other) as worker:
-            assert worker.wait(60) == 0, worker.story()
+            assert worker.wait(60) == 0, worker.summary()
             assert "the options differ from the plan; the plan applies" in worker.stderr
         auditor.await_all(2 * ROWS)
-    assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [at for _, at in CHANGES]
-    require_undisturbed(stage, "--learner", LEARNER, *PLAIN, *OPTIONS)
-    require_past(stage, tmp_path)
+    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
+    require_undisturbed(scenario, "--learner", LEARNER, *PLAIN, *OPTIONS)
+    require_past(scenario, tmp_path)
 
 
-def require_past(stage: FaultScenario, folder: Path) -> None:
+def require_past(scenario: FaultScenario, folder: Path) -> None:
     """States and explanations of the past have the features of their plan; a replay of the history the same bytes."""
     for offset, names in ((150, ["a", "b", "c"]), (400, ["a", "c", "d"]), (600, ["a", "c", "d", "b", "b missing"])):
-        done = driftway("explain", *group(stage), "--partition", "0", "--offset", str(offset), "--json")
+        done = driftway("explain", *group(scenario), "--partition", "0", "--offset", str(offset), "--json")
         assert done.code == 0, done
         found = json.loads(done.stdout)
         assert sorted(one["name"] for one in found["features"]) == sorted(names)
         assert found["emitted"]["verdict"] == "same"
     plans, scores = folder / "plans.json", folder / "scores.jsonl"
-    plans.write_text(models(stage, "history", "--json").stdout)
-    place = "--topic", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+    plans.write_text(models(scenario, "history", "--json").stdout)
+    place = "--topic", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
     done = driftway("evaluate", *place, "--plan", str(plans), "--scores", str(scores))
     assert done.code == 0, done
-    written = read_all(stage.bootstrap, f"{stage.prefix}.predictions")
-    both = [one.value for p in range(stage.partitions) for one in written if one.partition == p]
+    written = read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")
+    both = [one.value for p in range(scenario.partitions) for one in written if one.partition == p]
     assert scores.read_bytes().splitlines() == both
     done = driftway("evaluate", *place, "--learner", "pa1")
     assert done.code != 0
@@ -135,35 +135,37 @@ def require_past(stage: FaultScenario, folder: Path) -> None:
 
 def test_a_model_that_cannot_go_on_is_relearned_with_the_new_features(kafka: str) -> None:
     """Its predictions are then those of one that had these features from the first row on."""
-    stage = Fields(kafka, partitions=1, rows=ROWS).use_fields()
+    scenario = Fields(kafka, partitions=1, rows=ROWS).use_fields()
     learner = "kernel_perceptron"
-    with Driftway(*stage.worker(*PLAIN, *OPTIONS)) as worker:
-        stage.fill(0, 300)
+    with Driftway(*scenario.worker(*PLAIN, *OPTIONS)) as worker:
+        scenario.fill(0, 300)
         worker.await_text("running")
-        await_until(lambda: len(read_all(kafka, f"{stage.prefix}.predictions")) == 300, 60, "300 rows are predicted")
-        change(stage, "add", learner)
-        refused = models(stage, "configure", "--add-feature", "d")
+        await_until(lambda: len(read_all(kafka, f"{scenario.prefix}.predictions")) == 300, 60, "300 rows are predicted")
+        change(scenario, "add", learner)
+        refused = models(scenario, "configure", "--add-feature", "d")
         assert refused.code == 2
         assert f"{learner} cannot go on with other features: say with --begin" in refused.stderr
-        change(stage, "configure", "--add-feature", "d", "--begin", "relearned")
-        change(stage, "promote", learner)
+        change(scenario, "configure", "--add-feature", "d", "--begin", "relearned")
+        change(scenario, "promote", learner)
         await_until(lambda: worker.stderr.count("plan taken") == 3, 60, "the plans are taken")
-        stage.fill(300, ROWS)
-        await_until(lambda: len(read_all(kafka, f"{stage.prefix}.predictions")) == ROWS, 60, "all rows are predicted")
+        scenario.fill(300, ROWS)
+        await_until(
+            lambda: len(read_all(kafka, f"{scenario.prefix}.predictions")) == ROWS, 60, "all rows are predicted"
+        )
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
+        assert worker.wait(30) == 0, worker.summary()
     settings = ModelSettings((Spec.parse(learner),), events=EventSchema.parse("abcd"), accuracy_every=EVERY)
-    whole = Model(settings, 0, stage.group).advance(Records(0, *columns(stage.events[0], 0)))
-    at = history(stage)[3]["taken_at"]["0"]
+    whole = Model(settings, 0, scenario.group).advance(Records(0, *columns(scenario.events[0], 0)))
+    at = history(scenario)[3]["taken_at"]["0"]
     ours, theirs = (
         [plain(one or b"") for one in values]
         for values in (
-            [one.value for one in read_all(kafka, f"{stage.prefix}.predictions")][at:],
+            [one.value for one in read_all(kafka, f"{scenario.prefix}.predictions")][at:],
             whole.predictions.to_list()[at:],
         )
     )
     assert ours == theirs != []
-    require_audited(stage, "--learner", LEARNER, *PLAIN, *OPTIONS)
+    require_audited(scenario, "--learner", LEARNER, *PLAIN, *OPTIONS)
 
 
 def plain(prediction: bytes) -> dict[str, Any]:
@@ -173,50 +175,50 @@ def plain(prediction: bytes) -> dict[str, Any]:
 
 
 def test_events_with_an_object_x(kafka: str) -> None:
-    stage = Fields(kafka, partitions=2, rows=400).use_fields(named=True)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "configure", "--drop-feature", "b", at=(200, 200))
-    for values in stage.events.values():
+    scenario = Fields(kafka, partitions=2, rows=400).use_fields(named=True)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "configure", "--drop-feature", "b", at=(200, 200))
+    for values in scenario.events.values():
         for i in range(200, 400):
             event = json.loads(values[i])
             del event["x"]["b"]
             values[i] = json.dumps(event).encode()
-    learn(stage, 100, 300, *PLAIN)
-    change(stage, "rollback", at=(300, 300))
-    for values in stage.events.values():
+    learn(scenario, 100, 300, *PLAIN)
+    change(scenario, "rollback", at=(300, 300))
+    for values in scenario.events.values():
         for i in range(300, 400):
             event = json.loads(values[i])
             event["x"]["b"] = 0.5
             values[i] = json.dumps(event).encode()
-    learn(stage, 300, 400, *PLAIN)
-    assert not read_all(kafka, f"{stage.prefix}.rejected")
-    require_audited(stage, "--learner", LEARNER, *PLAIN)
+    learn(scenario, 300, 400, *PLAIN)
+    assert not read_all(kafka, f"{scenario.prefix}.rejected")
+    require_audited(scenario, "--learner", LEARNER, *PLAIN)
 
 
 def test_the_page_works_as_it_is_typed(kafka: str) -> None:
-    stage = Fields(kafka, partitions=1, rows=300).use_fields()
-    renamed = {"TRADES": stage.topic, "trades": stage.group, "spread": "d", "volume": "b"}
+    scenario = Fields(kafka, partitions=1, rows=300).use_fields()
+    renamed = {"TRADES": scenario.topic, "trades": scenario.group, "spread": "d", "volume": "b"}
     options = *PLAIN, "--feature", "a", "--feature", "b"
     lines = [shlex.split(line) for line in typed(PAGE) if "TRADES" in line]
     assert len(lines) == 2
     for i, (_, *words) in enumerate(lines):
-        learn(stage, 100 * i, 100 * (i + 1), *options)
+        learn(scenario, 100 * i, 100 * (i + 1), *options)
         done = driftway(*(renamed.get(word, word) for word in words), "--bootstrap", kafka)
         assert done.code == 0, done
-    learn(stage, 200, 300, *options)
-    assert [plan["features"] for plan in history(stage)] == [["a", "b"], ["a", "d"], ["a", "b"]]
-    require_audited(stage)
+    learn(scenario, 200, 300, *options)
+    assert [plan["features"] for plan in history(scenario)] == [["a", "b"], ["a", "d"], ["a", "b"]]
+    require_audited(scenario)
 
 
 def test_features_that_cannot_be_changed_are_refused_in_a_sentence(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=100)
-    learn(stage, 0, 100, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=1, rows=100)
+    learn(scenario, 0, 100, *PLAIN)
     for words, said in (
         (("--drop-feature", "a"), "features in lists, without names"),
         (("--begin", "empty"), "give --detector"),
         (("--metric-window", "10", "--begin", "empty"), "the features stay as they are"),
     ):
-        done = models(stage, "configure", *words)
+        done = models(scenario, "configure", *words)
         assert done.code == 2
         assert said in done.stderr
-    assert len(history(stage)) == 1
+    assert len(history(scenario)) == 1

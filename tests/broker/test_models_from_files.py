@@ -33,11 +33,11 @@ LARGE = "projectron:budget=400"
 """Its state takes two chunks."""
 
 
-def exported(stage: FaultScenario, learner: str, path: Path, *more: str) -> str:
-    """A model file of a learner that another group has taught with the first 100 rows of the stage."""
-    donor = copy(stage)
+def exported(scenario: FaultScenario, learner: str, path: Path, *more: str) -> str:
+    """A model file of a learner that another group has taught with the first 100 rows of the scenario."""
+    donor = copy(scenario)
     donor.group = unique("donor")
-    place = "--input", stage.topic, "--group", donor.group, "--bootstrap", stage.bootstrap
+    place = "--input", scenario.topic, "--group", donor.group, "--bootstrap", scenario.bootstrap
     ended = driftway("worker", *place, "--learner", learner, "--learner", "no_change", "--stop-at-end", *more)
     assert ended.code == 0, ended
     done = driftway("snapshot", "export", "--out", str(path), *place, "--partition", "0", "--at", "100")
@@ -45,10 +45,10 @@ def exported(stage: FaultScenario, learner: str, path: Path, *more: str) -> str:
     return str(path)
 
 
-def state_in(stage: FaultScenario, path: str) -> FileState:
+def state_in(scenario: FaultScenario, path: str) -> FileState:
     """The state in a file, read without any broker."""
     group = Model(ModelSettings((Spec.parse(LEARNER),)), 0)
-    group.advance(Records(0, *columns(stage.events[0][:1], 0)))
+    group.advance(Records(0, *columns(scenario.events[0][:1], 0)))
     state = from_file(model_file.load(path), group).file
     assert state is not None
     return state
@@ -57,46 +57,46 @@ def state_in(stage: FaultScenario, path: str) -> FileState:
 @pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED], Step), ids=lambda step: step.value)
 def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, step: Step, tmp_path: Path) -> None:
     """The file is deleted before any worker takes the plan, and one dies around each of the places."""
-    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
-    options = stage.worker(*PLAIN, "--client", NATIVE)
-    with stage.auditor() as auditor:
-        learn(stage, 0, fed, *PLAIN)
+    scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
+    options = scenario.worker(*PLAIN, "--client", NATIVE)
+    with scenario.auditor() as auditor:
+        learn(scenario, 0, fed, *PLAIN)
         auditor.await_all(2 * fed)
-        path = exported(stage, LARGE, tmp_path / "large.driftway")
-        state = state_in(stage, path)
+        path = exported(scenario, LARGE, tmp_path / "large.driftway")
+        state = state_in(scenario, path)
         assert state.chunks == 2
-        change(stage, "add", "--from-file", path, at=(200, 250))
+        change(scenario, "add", "--from-file", path, at=(200, 250))
         Path(path).unlink()
-        change(stage, "promote", LARGE, at=(400, 500))
+        change(scenario, "promote", LARGE, at=(400, 500))
         for death in (9, 12):
             with CrashingDriftway(step, death, *options) as victim:
-                fed = stage.feed_until_ended(auditor, victim, fed, 60)
-        stage.fill(fed, ROWS)
+                fed = scenario.feed_until_ended(auditor, victim, fed, 60)
+        scenario.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end") as worker:
-            assert worker.wait(60) == 0, worker.story()
+            assert worker.wait(60) == 0, worker.summary()
         auditor.await_all(2 * ROWS)
-    assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [(200, 250), (400, 500)]
-    assert history(stage)[1]["models"][1] == {"learner": LARGE, "file": state.as_dict()}
-    assert "(from file large.driftway)" in models(stage, "show").stdout
-    keys = [record.key for record in read_all(kafka, f"{stage.prefix}.models")]
+    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(200, 250), (400, 500)]
+    assert history(scenario)[1]["models"][1] == {"learner": LARGE, "file": state.as_dict()}
+    assert "(from file large.driftway)" in models(scenario, "show").stdout
+    keys = [record.key for record in read_all(kafka, f"{scenario.prefix}.models")]
     assert keys == [*state.chunk_keys(), b"1", b"2", b"3"], "later plans do not write the state again"
-    require_undisturbed(stage, ROWS, state)
+    require_undisturbed(scenario, ROWS, state)
 
 
 @pytest.mark.slow
 def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: Path) -> None:
     """The newest snapshot is damaged, so the place is passed again; then the states before and behind it are asked."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
-    learn(stage, 0, 100, *PLAIN)
-    path = exported(stage, "arow", tmp_path / "arow.driftway")
-    state = state_in(stage, path)
-    learn(stage, 100, 150, *PLAIN)
-    change(stage, "add", "--from-file", path, at=(200,))
-    learn(stage, 150, 300, *PLAIN, "--snapshot-rows", "1000000")
-    replaced(stage, {0: flipped(b"".join(newest_chunks(stage)), -300)})
-    learn(stage, 300, 400, *PLAIN)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(scenario, 0, 100, *PLAIN)
+    path = exported(scenario, "arow", tmp_path / "arow.driftway")
+    state = state_in(scenario, path)
+    learn(scenario, 100, 150, *PLAIN)
+    change(scenario, "add", "--from-file", path, at=(200,))
+    learn(scenario, 150, 300, *PLAIN, "--snapshot-rows", "1000000")
+    replaced(scenario, {0: flipped(b"".join(newest_chunks(scenario)), -300)})
+    learn(scenario, 300, 400, *PLAIN)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     for offset, names in ((180, [LEARNER]), (200, [LEARNER, "arow"]), (230, [LEARNER, "arow"])):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done
@@ -104,42 +104,45 @@ def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: 
         assert [one["learner"] for one in shown] == names
     done = driftway("explain", *place, "--offset", "230", "--json")
     assert json.loads(done.stdout)["emitted"]["verdict"] == "same", done
-    change(stage, "promote", "arow", at=(450,))
-    change(stage, "drop", LEARNER, at=(500,))
-    learn(stage, 400, 600, *PLAIN)
+    change(scenario, "promote", "arow", at=(450,))
+    change(scenario, "drop", LEARNER, at=(500,))
+    learn(scenario, 400, 600, *PLAIN)
     done = driftway("explain", *place, "--offset", "550", "--json")
     assert json.loads(done.stdout)["emitted"]["verdict"] == "same", done
-    change(stage, "rollback", "--to", "1", at=(650,))
-    change(stage, "add", "--from-file", path, at=(700,))
-    learn(stage, 600, ROWS, *PLAIN)
-    assert [one.key for one in read_all(kafka, f"{stage.prefix}.models")].count(next(iter(state.chunk_keys()))) == 1
-    expected = undisturbed(stage, 0, ROWS, state)
+    change(scenario, "rollback", "--to", "1", at=(650,))
+    change(scenario, "add", "--from-file", path, at=(700,))
+    learn(scenario, 600, ROWS, *PLAIN)
+    assert [one.key for one in read_all(kafka, f"{scenario.prefix}.models")].count(next(iter(state.chunk_keys()))) == 1
+    expected = undisturbed(scenario, 0, ROWS, state)
     for name in ("predictions", "accuracy"):
-        assert [one.value for one in read_all(kafka, f"{stage.prefix}.{name}")] == expected[name], name
+        assert [one.value for one in read_all(kafka, f"{scenario.prefix}.{name}")] == expected[name], name
 
 
 def test_files_that_do_not_fit_are_refused_in_a_sentence(kafka: str, tmp_path: Path) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
     (text := tmp_path / "text").write_text("no model")
     refused: list[tuple[tuple[str, ...], str]] = [
         (("--from-file", str(tmp_path / "gone")), "No such file"),
         (("--from-file", str(text)), "is not a model file of Driftway"),
-        (("--from-file", exported(stage, LEARNER, tmp_path / "same.driftway")), f"there is a model {LEARNER} already"),
         (
-            ("--from-file", exported(stage, "arow", tmp_path / "raw.driftway", "--no-standardize")),
+            ("--from-file", exported(scenario, LEARNER, tmp_path / "same.driftway")),
+            f"there is a model {LEARNER} already",
+        ),
+        (
+            ("--from-file", exported(scenario, "arow", tmp_path / "raw.driftway", "--no-standardize")),
             "the group standardises the features",
         ),
         (
-            ("--from-file", exported(stage, "rls", tmp_path / "rls.driftway", "--task", "regression")),
+            ("--from-file", exported(scenario, "rls", tmp_path / "rls.driftway", "--task", "regression")),
             "has regression, the group classification",
         ),
         (("arow", "--from-file", str(text)), "give a LEARNER"),
         ((), "give a LEARNER"),
     ]
     for words, said in refused:
-        done = models(stage, "add", *words)
+        done = models(scenario, "add", *words)
         assert done.code in (1, 2), done
         assert said in done.stderr, done
         assert done.stderr.count("\n") == 1, done
-    assert len(history(stage)) == 1
+    assert len(history(scenario)) == 1

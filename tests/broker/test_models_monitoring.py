@@ -39,17 +39,17 @@ CHANGES = (
 
 
 def undisturbed(
-    stage: FaultScenario, partition: int, rows: int, state: FileState | None = None
+    scenario: FaultScenario, partition: int, rows: int, state: FileState | None = None
 ) -> dict[str, list[bytes]]:
     """Topic -> values of one run that takes the plans where the partition has taken them.
 
     Models of a plan that begin from a file begin with `state`.
     """
     settings = ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY)
-    model, done, outputs = Model(settings, partition, stage.group), 0, list[Outputs]()
-    for end, plan in [*places(history(stage), partition), (rows, None)]:
+    model, done, outputs = Model(settings, partition, scenario.group), 0, list[Outputs]()
+    for end, plan in [*places(history(scenario), partition), (rows, None)]:
         if done < end:
-            piece = stage.events[partition][done:end]
+            piece = scenario.events[partition][done:end]
             outputs.append(model.advance(Records(partition, *columns(piece, done))))
             done = end
         model = model if plan is None else model.followed_by(plan.with_states(lambda named: state or named))
@@ -60,104 +60,104 @@ def undisturbed(
     }
 
 
-def require_undisturbed(stage: FaultScenario, rows: int = ROWS, state: FileState | None = None) -> None:
+def require_undisturbed(scenario: FaultScenario, rows: int = ROWS, state: FileState | None = None) -> None:
     """Compare all outputs with those of one undisturbed run, and let the audit do so from the first offset."""
-    for partition in range(stage.partitions):
-        for name, values in undisturbed(stage, partition, rows, state).items():
-            if name != "alarms" or has_alarms(stage):
-                records = read_all(stage.bootstrap, f"{stage.prefix}.{name}")
+    for partition in range(scenario.partitions):
+        for name, values in undisturbed(scenario, partition, rows, state).items():
+            if name != "alarms" or has_alarms(scenario):
+                records = read_all(scenario.bootstrap, f"{scenario.prefix}.{name}")
                 assert [one.value for one in records if one.partition == partition] == values != [], (name, partition)
-    done = audit(stage)
+    done = audit(scenario)
     assert done.code == 0, done
     assert "Not checked" not in done.stdout
 
 
-def has_alarms(stage: FaultScenario) -> bool:
-    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
-    return f"{stage.prefix}.alarms" in partition_counts(client.list_topics(timeout=10))
+def has_alarms(scenario: FaultScenario) -> bool:
+    client = admin(scenario.bootstrap)  # keep a reference: a collected client never answers
+    return f"{scenario.prefix}.alarms" in partition_counts(client.list_topics(timeout=10))
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
 def test_detectors_window_and_points_change_at_offsets(kafka: str, client: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", client)) as worker:
-        stage.fill(0, 100)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", client)) as worker:
+        scenario.fill(0, 100)
         auditor.await_all(200)
-        assert not has_alarms(stage)
+        assert not has_alarms(scenario)
         for words, at in CHANGES:
-            change(stage, *words, at=at)
-        assert has_alarms(stage)
+            change(scenario, *words, at=at)
+        assert has_alarms(scenario)
         await_until(lambda: worker.stderr.count("plan plan=") == len(CHANGES), 30, "the worker has read all plans")
-        stage.fill(100, ROWS)
+        scenario.fill(100, ROWS)
         auditor.await_all(2 * ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [at for _, at in CHANGES]
-    require_undisturbed(stage)
+        assert worker.wait(30) == 0, worker.summary()
+    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
+    require_undisturbed(scenario)
 
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
 def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, step: Step) -> None:
     """The options never name a detector, and the last worker even names another window, which the plan overrules."""
-    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
-    options = stage.worker(*PLAIN)
-    with stage.auditor() as auditor:
-        learn(stage, 0, fed, *PLAIN)
-        change(stage, "configure", "--detector", DDM, "--detector", HDDM, "--metric-window", "50")
+    scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
+    options = scenario.worker(*PLAIN)
+    with scenario.auditor() as auditor:
+        learn(scenario, 0, fed, *PLAIN)
+        change(scenario, "configure", "--detector", DDM, "--detector", HDDM, "--metric-window", "50")
         with CrashingDriftway(step, 1, *options) as victim:
             assert victim.wait(60) == -9
-        change(stage, "configure", "--detector", DDM, "--accuracy-every", "30", at=(400, 500))
-        change(stage, "configure", "--no-detectors", at=(700, 800))
+        change(scenario, "configure", "--detector", DDM, "--accuracy-every", "30", at=(400, 500))
+        change(scenario, "configure", "--no-detectors", at=(700, 800))
         for death in (9, 14):
             with CrashingDriftway(step, death, *options) as victim:
-                fed = stage.feed_until_ended(auditor, victim, fed)
-        stage.fill(fed, ROWS)
+                fed = scenario.feed_until_ended(auditor, victim, fed)
+        scenario.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end", "--metric-window", "77") as worker:
-            assert worker.wait(60) == 0, worker.story()
+            assert worker.wait(60) == 0, worker.summary()
             assert "the options differ from the plan; the plan applies" in worker.stderr
         auditor.await_all(2 * ROWS)
-    require_undisturbed(stage)
+    require_undisturbed(scenario)
 
 
-def delete_alarms(stage: FaultScenario) -> None:
-    client, topic = admin(stage.bootstrap), f"{stage.prefix}.alarms"  # a collected client never answers
+def delete_alarms(scenario: FaultScenario) -> None:
+    client, topic = admin(scenario.bootstrap), f"{scenario.prefix}.alarms"  # a collected client never answers
     client.delete_topics([topic])[topic].result(timeout=20)
-    await_until(lambda: not has_alarms(stage), 30, "the topic is gone")
+    await_until(lambda: not has_alarms(scenario), 30, "the topic is gone")
 
 
 @pytest.mark.slow
 def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_plan(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "configure", "--detector", DDM, at=(200, 200))
-    delete_alarms(stage)
-    assert f"created topic topic={stage.prefix}.alarms" in learn(stage, 100, ROWS, *PLAIN)
-    require_undisturbed(stage)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "configure", "--detector", DDM, at=(200, 200))
+    delete_alarms(scenario)
+    assert f"created topic topic={scenario.prefix}.alarms" in learn(scenario, 100, ROWS, *PLAIN)
+    require_undisturbed(scenario)
 
 
 @pytest.mark.slow
 def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
     """The worker that restores has no detector among its options, but the last commit names what is missing."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "configure", "--detector", DDM, "--detector", HDDM)
-    learn(stage, 100, 100, *PLAIN)  # taken by the commit of an idle partition, so the next one has all alarms
-    learn(stage, 100, 600, *PLAIN, "--commit-interval", "60")
-    first = [one.value for one in read_all(kafka, f"{stage.prefix}.alarms")]
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "configure", "--detector", DDM, "--detector", HDDM)
+    learn(scenario, 100, 100, *PLAIN)  # taken by the commit of an idle partition, so the next one has all alarms
+    learn(scenario, 100, 600, *PLAIN, "--commit-interval", "60")
+    first = [one.value for one in read_all(kafka, f"{scenario.prefix}.alarms")]
     assert len(first) > 5
-    delete_alarms(stage)
-    assert "writing the missing outputs again" in learn(stage, 600, ROWS, *PLAIN)
-    require_undisturbed(stage)
+    delete_alarms(scenario)
+    assert "writing the missing outputs again" in learn(scenario, 600, ROWS, *PLAIN)
+    require_undisturbed(scenario)
 
 
 @pytest.mark.slow
 def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "configure", "--metric-window", "30", "--detector", DDM, at=(200,))
-    change(stage, "rollback", at=(350,))
-    learn(stage, 100, 500, *PLAIN)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "configure", "--metric-window", "30", "--detector", DDM, at=(200,))
+    change(scenario, "rollback", at=(350,))
+    learn(scenario, 100, 500, *PLAIN)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     for offset, rows in ((180, 180), (300, 30), (480, 130)):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done
@@ -168,8 +168,8 @@ def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
 
 
 def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 200, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 200, *PLAIN)
     refused: tuple[tuple[tuple[str, ...], str], ...] = (
         (("--detector", "no_such"), "no_such"),
         (("--detector", "ddm:min_n=-1"), "min_n"),
@@ -180,18 +180,18 @@ def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
         ((), "give --detector"),
     )
     for words, said in refused:
-        done = models(stage, "configure", *words)
+        done = models(scenario, "configure", *words)
         assert done.code in (1, 2), done
         assert said in done.stderr, done
         assert done.stderr.count("\n") == 1, done
-    assert len(history(stage)) == 1
-    assert not has_alarms(stage)
-    done = models(stage, "configure", "--detector", DDM, "--metric-window", "50")
+    assert len(history(scenario)) == 1
+    assert not has_alarms(scenario)
+    done = models(scenario, "configure", "--detector", DDM, "--metric-window", "50")
     assert f"plan 2: champion {LEARNER}; detectors {DDM}; window 50, of metrics that go on" in done.stderr, done
-    shown: dict[str, Any] = json.loads(models(stage, "show", "--json").stdout)
+    shown: dict[str, Any] = json.loads(models(scenario, "show", "--json").stdout)
     assert (shown["detectors"], shown["window"], shown["accuracy_every"]) == ([DDM], 50, EVERY)
-    text = models(stage, "show").stdout
+    text = models(scenario, "show").stdout
     assert f"detectors   {DDM}" in text
     assert f"window      50 rows, an accuracy point every {EVERY}" in text
-    assert models(stage, "rollback").code == 0
-    assert [plan["window"] for plan in history(stage)] == [1000, 50, 1000]
+    assert models(scenario, "rollback").code == 0
+    assert [plan["window"] for plan in history(scenario)] == [1000, 50, 1000]

@@ -28,13 +28,13 @@ ROWS = 400
 
 def learned(kafka: str, rows: int = 200, *more: str) -> FaultScenario:
     """A group that has learned `rows` rows of one partition."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, rows, *PLAIN, *more)
-    return stage
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, rows, *PLAIN, *more)
+    return scenario
 
 
 @pytest.fixture(scope="module")
-def stage(kafka: str) -> FaultScenario:
+def scenario(kafka: str) -> FaultScenario:
     return learned(kafka)
 
 
@@ -62,37 +62,37 @@ def stage(kafka: str) -> FaultScenario:
         ("add arow --at 0:500 --at-time 2026-01-01", "give --at or --at-time, not both"),
     ],
 )
-def test_a_change_that_cannot_be_is_refused_in_a_sentence(stage: FaultScenario, words: str, said: str) -> None:
-    done = models(stage, *words.split())
+def test_a_change_that_cannot_be_is_refused_in_a_sentence(scenario: FaultScenario, words: str, said: str) -> None:
+    done = models(scenario, *words.split())
     assert (done.code, done.stdout) == (2, ""), done
     assert said in done.stderr
     assert done.stderr.startswith("driftway: ")
     assert done.stderr.count("\n") == 1
-    assert len(history(stage)) == 1
+    assert len(history(scenario)) == 1
 
 
-def test_a_group_without_any_commit_has_no_models_to_change(kafka: str, stage: FaultScenario) -> None:
-    place = "--input", stage.topic, "--bootstrap", kafka
+def test_a_group_without_any_commit_has_no_models_to_change(kafka: str, scenario: FaultScenario) -> None:
+    place = "--input", scenario.topic, "--bootstrap", kafka
     done = driftway("models", "show", *place, "--group", "nobody")
     assert done.code == 2, done
     assert "no worker of group nobody has run" in done.stderr
 
 
 def test_of_two_writers_at_once_the_first_is_told_that_nothing_was_changed(kafka: str) -> None:
-    stage = learned(kafka)
-    settings = settings_for(kafka, stage.topic, stage.group, {})
+    scenario = learned(kafka)
+    settings = settings_for(kafka, scenario.topic, scenario.group, {})
     plan = ModelPlan(2, tuple(PlannedModel(Spec.parse(name)) for name in (LEARNER, CHALLENGER)))
     first, second = PlanWriter(settings), PlanWriter(settings)
     with pytest.raises(Failure, match="at the same time: nothing was changed"):
         first.write([first_plan((Spec.parse(LEARNER),)), plan])
     second.write([first_plan((Spec.parse(LEARNER),)), plan])
-    assert [one["plan"] for one in history(stage)] == [1, 2]
+    assert [one["plan"] for one in history(scenario)] == [1, 2]
 
 
 def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> None:
     """Nobody but `driftway models` should write there; if somebody does, predictions go on."""
-    stage = learned(kafka, 100)
-    change(stage, "add", CHALLENGER, at=[150])
+    scenario = learned(kafka, 100)
+    change(scenario, "add", CHALLENGER, at=[150])
     wrong = [
         b"not a plan",
         b'{"plan":3,"models":[{"learner":"no_such_learner"}]}',
@@ -100,53 +100,53 @@ def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> No
         b'{"plan":5,"models":[{"learner":"g_dfop:lambda_source=field,column=70"}]}',
         ModelPlan(6, (PlannedModel(Spec.parse(CHALLENGER)),), {0: 250}).write(),
     ]
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as worker:
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN)) as worker:
         worker.await_text("running")
-        produce(kafka, f"{stage.prefix}.models", wrong, keys=[b"%d" % number for number in range(2, 7)])
+        produce(kafka, f"{scenario.prefix}.models", wrong, keys=[b"%d" % number for number in range(2, 7)])
         await_until(lambda: "plan plan=6" in worker.stderr, 60, "the worker has read the last plan")
-        stage.fill(100, ROWS)
+        scenario.fill(100, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-        story = worker.stderr
-    assert "cannot be read" in story
+        assert worker.wait(30) == 0, worker.summary()
+        summary = worker.stderr
+    assert "cannot be read" in summary
     for number in (3, 4, 5):
-        assert f"plan passed over plan={number}" in story or f"plan={number} offset" in story, story
-    assert [plan["taken_at"] for plan in history(stage) if plan["taken_at"]] == [{"0": 150}, {"0": 250}]
-    require_expected(stage, ROWS)
-    done = audit(stage)
+        assert f"plan passed over plan={number}" in summary or f"plan={number} offset" in summary, summary
+    assert [plan["taken_at"] for plan in history(scenario) if plan["taken_at"]] == [{"0": 150}, {"0": 250}]
+    require_expected(scenario, ROWS)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) -> None:
     """The number of features is fixed, so already the compilation before the start finds that a learner needs more."""
     fixed = "--features", "4"
-    stage = learned(kafka, 100, *fixed)
-    change(stage, "add", CHALLENGER)
+    scenario = learned(kafka, 100, *fixed)
+    change(scenario, "add", CHALLENGER)
     produce(
         kafka,
-        f"{stage.prefix}.models",
+        f"{scenario.prefix}.models",
         [b'{"plan":3,"models":[{"learner":"g_dfop:lambda_source=field,column=70"}]}'],
         keys=[b"3"],
     )
-    assert "plan passed over plan=3" in learn(stage, 100, ROWS, *PLAIN, *fixed)
-    assert [plan["plan"] for plan in history(stage) if plan["taken_at"]] == [2]
-    require_expected(stage, ROWS)
+    assert "plan passed over plan=3" in learn(scenario, 100, ROWS, *PLAIN, *fixed)
+    assert [plan["plan"] for plan in history(scenario) if plan["taken_at"]] == [2]
+    require_expected(scenario, ROWS)
 
 
 def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     files = {name: str(tmp_path / name) for name in ("plans.json", "predictions.jsonl", "points.jsonl")}
-    renamed = {"EVENTS": stage.topic, "sea": stage.group, **files}
-    options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
+    renamed = {"EVENTS": scenario.topic, "sea": scenario.group, **files}
+    options = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", CHALLENGER
     lines = [
         line for line in typed(PAGE) if line.startswith("driftway ") and not {"worker", "TRADES"} & {*line.split()}
     ]
     assert len(lines) == 13
     with contextlib.ExitStack() as running:
-        auditor = running.enter_context(stage.auditor())
+        auditor = running.enter_context(scenario.auditor())
         worker = running.enter_context(Driftway("worker", *options))
-        stage.fill(0, 200)
+        scenario.fill(0, 200)
         auditor.await_all(200)
         taken = 0
         for line in lines:
@@ -157,13 +157,13 @@ def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
                 Path(files["plans.json"]).write_text(done.stdout, encoding="utf-8")
             taken += words[1] in CHANGING
             await_until(lambda taken=taken: worker.stderr.count("plan taken") == taken, 30, f"{taken} plans are taken")
-        stage.fill(200, ROWS)
+        scenario.fill(200, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
+        assert worker.wait(30) == 0, worker.summary()
     assert {json.loads(line)["offset"] for line in Path(files["predictions.jsonl"]).read_bytes().splitlines()} == set(
         range(200)
     )
     done = driftway("audit", *options)
     assert done.code == 0, done
-    assert [model["learner"] for model in history(stage)[-1]["models"]] == ["dfop", CHALLENGER]
+    assert [model["learner"] for model in history(scenario)[-1]["models"]] == ["dfop", CHALLENGER]

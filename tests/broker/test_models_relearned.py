@@ -40,11 +40,11 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 FIRST_PLAN = re.compile(rb'"plan":\d+,?')
 
 
-def whole(stage: FaultScenario, partition: int, rows: int, **more: Any) -> dict[str, list[bytes]]:
+def whole(scenario: FaultScenario, partition: int, rows: int, **more: Any) -> dict[str, list[bytes]]:
     """Accuracy points of a model that had the challenger from the first row on, by learner; without plan and test."""
     specs = Spec.parse(LEARNER), Spec.parse(CHALLENGER)
-    model = Model(ModelSettings(specs, accuracy_every=EVERY, **more), partition, stage.group)
-    outputs = model.advance(Records(partition, *columns(stage.events[partition][:rows], 0)))
+    model = Model(ModelSettings(specs, accuracy_every=EVERY, **more), partition, scenario.group)
+    outputs = model.advance(Records(partition, *columns(scenario.events[partition][:rows], 0)))
     points = [*map(plain, points_of(outputs.points))]
     return {name: [one for one in points if learner(one) == name] for name in model.settings.names}
 
@@ -62,15 +62,15 @@ def plain(point: bytes) -> bytes:
     return FIRST_PLAN.sub(b"", untested(point)).replace(b",}", b"}")
 
 
-def require_same_points(stage: FaultScenario, rows: int = ROWS) -> None:
+def require_same_points(scenario: FaultScenario, rows: int = ROWS) -> None:
     """The challenger's accuracy points from its place on, and all of the champion's, are those of one run."""
-    place = history(stage)[1]["taken_at"]
-    assert len(place) == stage.partitions
-    for partition in range(stage.partitions):
-        at, wanted = place[str(partition)], whole(stage, partition, rows)
+    place = history(scenario)[1]["taken_at"]
+    assert len(place) == scenario.partitions
+    for partition in range(scenario.partitions):
+        at, wanted = place[str(partition)], whole(scenario, partition, rows)
         found = [
             plain(one.value or b"")
-            for one in read_all(stage.bootstrap, f"{stage.prefix}.accuracy")
+            for one in read_all(scenario.bootstrap, f"{scenario.prefix}.accuracy")
             if one.partition == partition
         ]
         assert [one for one in found if learner(one) == LEARNER] == wanted[LEARNER]
@@ -79,20 +79,20 @@ def require_same_points(stage: FaultScenario, rows: int = ROWS) -> None:
         assert late, "there are points behind the place"
 
 
-def require_audited(stage: FaultScenario) -> None:
-    done = audit(stage)
+def require_audited(scenario: FaultScenario) -> None:
+    done = audit(scenario)
     assert done.code == 0, done
     assert "trusted" not in done.stderr + done.stdout
 
 
 @contextmanager
-def traffic(stage: FaultScenario, first: int, last: int, pause: float = 0.01) -> Iterator[threading.Event]:
+def traffic(scenario: FaultScenario, first: int, last: int, pause: float = 0.01) -> Iterator[threading.Event]:
     """Rows that come a few at a time, `pause` seconds apart, as long as the block runs; the event: all have come."""
     over, all_sent = threading.Event(), threading.Event()
 
     def send() -> None:
         for start in range(first, last, 5):
-            stage.fill(start, min(start + 5, last))
+            scenario.fill(start, min(start + 5, last))
             if over.wait(pause):
                 return
         all_sent.set()
@@ -109,74 +109,74 @@ def traffic(stage: FaultScenario, first: int, last: int, pause: float = 0.01) ->
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
 def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, client: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    stage.fill(0, 400)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", client)) as worker:
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    scenario.fill(0, 400)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", client)) as worker:
         auditor.await_all(800)
-        with traffic(stage, 400, ROWS, 0.06):  # a busy machine relearns slowly
-            change(stage, *ADD)
+        with traffic(scenario, 400, ROWS, 0.06):  # a busy machine relearns slowly
+            change(scenario, *ADD)
             await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have taken it")
         auditor.await_all(2 * ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-        story = worker.stderr
-    assert story.count("relearning partition=") == story.count("relearned partition=") == 2, story
-    assert f"relearned={CHALLENGER} relearned_from=0" in story
-    places = history(stage)[1]["taken_at"].values()
+        assert worker.wait(30) == 0, worker.summary()
+        summary = worker.stderr
+    assert summary.count("relearning partition=") == summary.count("relearned partition=") == 2, summary
+    assert f"relearned={CHALLENGER} relearned_from=0" in summary
+    places = history(scenario)[1]["taken_at"].values()
     assert all(400 <= place < ROWS for place in places), places
-    require_same_points(stage)
-    require_audited(stage)
+    require_same_points(scenario)
+    require_audited(scenario)
 
 
 def test_its_predictions_are_those_of_one_that_was_there_from_the_first_row(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 400, *PLAIN)
-    change(stage, *ADD)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 400, *PLAIN)
+    change(scenario, *ADD)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN)) as worker:
         await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
-        change(stage, "promote", CHALLENGER, at=[600])
+        change(scenario, "promote", CHALLENGER, at=[600])
         await_until(lambda: "plan plan=3" in worker.stderr, 30, "the worker has read it")
-        stage.fill(400, ROWS)
+        scenario.fill(400, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, stage.group)
-    wanted = one.advance(Records(0, *columns(stage.events[0], 0))).predictions.to_list()[600:]
-    found = [record.value for record in read_all(kafka, f"{stage.prefix}.predictions")][600:]
+        assert worker.wait(30) == 0, worker.summary()
+    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, scenario.group)
+    wanted = one.advance(Records(0, *columns(scenario.events[0], 0))).predictions.to_list()[600:]
+    found = [record.value for record in read_all(kafka, f"{scenario.prefix}.predictions")][600:]
     assert [FIRST_PLAN.sub(b"", value or b"") for value in found] == [
         FIRST_PLAN.sub(b"", value or b"") for value in wanted
     ]
-    require_audited(stage)
+    require_audited(scenario)
 
 
 @pytest.mark.parametrize(
     "step", slow_but([Step.SNAPSHOT_PRODUCED], [Step.SNAPSHOT_PRODUCED, Step.COMMITTED]), ids=lambda step: step.value
 )
 def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: Step) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 300, *PLAIN)
-    change(stage, *ADD)
-    with Driftway(*stage.worker(*PLAIN)) as victim:
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(scenario, 0, 300, *PLAIN)
+    change(scenario, *ADD)
+    with Driftway(*scenario.worker(*PLAIN)) as victim:
         await_until(lambda: "relearning partition=" in victim.stderr, 60, "it relearns")
         victim.kill()
-    options = stage.worker(*PLAIN)
+    options = scenario.worker(*PLAIN)
     with CrashingDriftway(step, 1, *options) as victim:  # an idle group commits nothing but the plan
         assert victim.wait(60) == -9
-    stage.fill(300, 600)
-    with Driftway(*options) as worker, stage.auditor() as auditor:
+    scenario.fill(300, 600)
+    with Driftway(*options) as worker, scenario.auditor() as auditor:
         auditor.await_all(1200)
-        await_until(lambda: all(map(taken, partitions(stage))), 60, "both partitions have taken it")
-        stage.fill(600, ROWS)
+        await_until(lambda: all(map(taken, partitions(scenario))), 60, "both partitions have taken it")
+        scenario.fill(600, ROWS)
         auditor.await_all(2 * ROWS)
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    require_same_points(stage)
-    require_audited(stage)
+        assert worker.wait(30) == 0, worker.summary()
+    require_same_points(scenario)
+    require_audited(scenario)
 
 
-def partitions(stage: FaultScenario) -> list[int]:
+def partitions(scenario: FaultScenario) -> list[int]:
     """Number of the plan that each partition has."""
-    done = models(stage, "show", "--json")
+    done = models(scenario, "show", "--json")
     assert done.code == 0, done
     found: dict[str, int] = json.loads(done.stdout)["taken"]
     return list(found.values())
@@ -189,46 +189,46 @@ def taken(number: int) -> bool:
 @pytest.mark.slow
 def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
     """The next owner begins again; nothing of it was durable."""
-    stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 300
-    learn(stage, 0, fed, *PLAIN)
-    change(stage, *ADD)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as first:
+    scenario, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 300
+    learn(scenario, 0, fed, *PLAIN)
+    change(scenario, *ADD)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN)) as first:
         for client in (NATIVE, PYTHON):
-            with Driftway(*stage.worker(*PLAIN, "--client", client)) as second:
+            with Driftway(*scenario.worker(*PLAIN, "--client", client)) as second:
                 second.await_text("running")
-                stage.fill(fed, fed := fed + 150)
+                scenario.fill(fed, fed := fed + 150)
                 await_until(lambda: auditor.seen >= 4 * fed, 60, "rows predicted")
                 second.terminate()
                 second.wait(30)
-        await_until(lambda: all(map(taken, partitions(stage))), 60, "all partitions have taken it")
-        stage.fill(fed, ROWS)
+        await_until(lambda: all(map(taken, partitions(scenario))), 60, "all partitions have taken it")
+        scenario.fill(fed, ROWS)
         auditor.await_all(4 * ROWS)
         first.terminate()
-        assert first.wait(30) == 0, first.story()
-    require_same_points(stage)
-    require_audited(stage)
+        assert first.wait(30) == 0, first.summary()
+    require_same_points(scenario)
+    require_audited(scenario)
 
 
 def joined(kafka: str, *more: str) -> FaultScenario:
     """A group at row 500 whose challenger joined at 300, with all its snapshots."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
-    learn(stage, 0, 200, *PLAIN, *more)
-    learn(stage, 200, 300, *PLAIN, *more)
-    change(stage, *ADD)
-    with Driftway(*stage.worker(*PLAIN, *more)) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(scenario, 0, 200, *PLAIN, *more)
+    learn(scenario, 200, 300, *PLAIN, *more)
+    change(scenario, *ADD)
+    with Driftway(*scenario.worker(*PLAIN, *more)) as worker:
         await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    assert history(stage)[1]["taken_at"] == {"0": 300}
-    return stage
+        assert worker.wait(30) == 0, worker.summary()
+    assert history(scenario)[1]["taken_at"] == {"0": 300}
+    return scenario
 
 
-def damage(stage: FaultScenario, first: int) -> None:
+def damage(scenario: FaultScenario, first: int) -> None:
     """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
-    topic, committed = f"{stage.prefix}.snapshots", where(stage)[0]
-    written = read_all(stage.bootstrap, topic)
-    empty(stage.bootstrap, topic, 1)
+    topic, committed = f"{scenario.prefix}.snapshots", where(scenario)[0]
+    written = read_all(scenario.bootstrap, topic)
+    empty(scenario.bootstrap, topic, 1)
     keys, values, places = list[bytes | None](), list[bytes | None](), list[int]()
     for record in written:
         header = read_snapshot_header(record.value or b"") if record.key == b"0.0" else None
@@ -236,17 +236,17 @@ def damage(stage: FaultScenario, first: int) -> None:
         keys.append(record.key)
         values.append(flipped(record.value or b"", -300) if broken else record.value)
         places += [header.state_offset] if header is not None else []
-    produce(stage.bootstrap, topic, values, keys=keys)
-    last = [record.offset for record in read_all(stage.bootstrap, topic) if record.key == b"0.0"][-1]
-    point(stage, committed, Pointer(last, 1, places[-1]))
+    produce(scenario.bootstrap, topic, values, keys=keys)
+    last = [record.offset for record in read_all(scenario.bootstrap, topic) if record.key == b"0.0"][-1]
+    point(scenario, committed, Pointer(last, 1, places[-1]))
 
 
 @pytest.mark.slow
 def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -> None:
-    stage = joined(kafka)
-    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    damage(stage, 300)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    scenario = joined(kafka)
+    learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(scenario, 300)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     for offset, learners in ((299, [LEARNER]), (300, [LEARNER, CHALLENGER]), (450, [LEARNER, CHALLENGER])):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done
@@ -259,48 +259,48 @@ def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -
 
 @pytest.mark.slow
 def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None:
-    stage = joined(kafka)
-    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    damage(stage, 300)
-    story = learn(stage, 500, 700, *PLAIN)
-    assert re.search("relearning from the older snapshot at offset [12]00", story), story
-    learn(stage, 700, ROWS, *PLAIN)
-    require_same_points(stage)
+    scenario = joined(kafka)
+    learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(scenario, 300)
+    summary = learn(scenario, 500, 700, *PLAIN)
+    assert re.search("relearning from the older snapshot at offset [12]00", summary), summary
+    learn(scenario, 700, ROWS, *PLAIN)
+    require_same_points(scenario)
 
 
 @pytest.mark.slow
 def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) -> None:
     """Compaction may have removed some of the rows: then the policy goes on without the snapshots before the place."""
-    stage = joined(kafka)
-    topic = f"{stage.prefix}.snapshots"
+    scenario = joined(kafka)
+    topic = f"{scenario.prefix}.snapshots"
     (found,) = (one.value for one in read_all(kafka, topic) if one.key == b"0.plan.2")
     place = PlanPlace.parse(found)
     assert place.relearned is not None
     other = replace(place, relearned=replace(place.relearned, records=301))
     produce(kafka, topic, [other.write()], keys=[b"0.plan.2"])
-    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    damage(stage, 300)
-    assert "learned 301 records from offset 0 to 300, the log holds 300" in refused(stage, *PLAIN)
-    story = learn(stage, 500, 700, *PLAIN, "--on-restore-failure", "replay")
-    assert "relearning the log from offset 0, as configured" in story, story
+    learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(scenario, 300)
+    assert "learned 301 records from offset 0 to 300, the log holds 300" in refused(scenario, *PLAIN)
+    summary = learn(scenario, 500, 700, *PLAIN, "--on-restore-failure", "replay")
+    assert "relearning the log from offset 0, as configured" in summary, summary
 
 
 @pytest.mark.slow
 def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
-    stage = joined(kafka)
-    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    delete_before(stage, stage.topic, 60)
-    done = audit(stage)
+    scenario = joined(kafka)
+    learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    delete_before(scenario, scenario.topic, 60)
+    done = audit(scenario)
     assert done.code == 0, done
     assert (
         f"{CHALLENGER} of plan 2, taken at offset 300, learned the rows from offset 0 on" in done.stdout + done.stderr
     )
     assert "was trusted" in done.stdout + done.stderr
-    damage(stage, 300)
-    sentence = refused(stage, *PLAIN)
+    damage(scenario, 300)
+    sentence = refused(scenario, *PLAIN)
     assert "the log begins at 60" in sentence
     assert "--on-restore-failure" in sentence
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     shown = driftway("snapshot", "show", *place, "--at", "450")
     assert shown.code == CANNOT_RESTORE, shown
     assert "the log begins at 60" in shown.stderr
@@ -315,17 +315,28 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
     trained.advance(Records(0, *columns(rows, 0)))
     model_file.save(file, model_file.pack(trained, trained.save(), 100))
     more = "--warm-start", str(file)
-    stage = joined(kafka, *more)
-    learn(stage, 300, 500, *PLAIN, *more, "--snapshot-rows", "1000000")
-    wanted = whole(stage, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
-    damage(stage, 300)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0", "--at", "450"
+    scenario = joined(kafka, *more)
+    learn(scenario, 300, 500, *PLAIN, *more, "--snapshot-rows", "1000000")
+    wanted = whole(scenario, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
+    damage(scenario, 300)
+    place = (
+        "--input",
+        scenario.topic,
+        "--group",
+        scenario.group,
+        "--bootstrap",
+        kafka,
+        "--partition",
+        "0",
+        "--at",
+        "450",
+    )
     done = driftway("snapshot", "show", *place)
     assert (done.code, "which --warm-start names" in done.stderr) == (1, True), done
     done = driftway("snapshot", "show", *place, *more)
     assert done.code == 0, done
-    assert "relearning from the older snapshot" in learn(stage, 500, 700, *PLAIN, *more)
-    found = [plain(one.value or b"") for one in read_all(kafka, f"{stage.prefix}.accuracy")]
+    assert "relearning from the older snapshot" in learn(scenario, 500, 700, *PLAIN, *more)
+    found = [plain(one.value or b"") for one in read_all(kafka, f"{scenario.prefix}.accuracy")]
     late = [one for one in wanted if read_json(one)["offset"] >= 300]
     assert [one for one in found if learner(one) == CHALLENGER] == late
     assert late, "there are points behind the place"
@@ -334,36 +345,36 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
 @pytest.mark.slow
 def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
     """It is the one that had begun there, and the log may lack what came before."""
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 300, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 300, *PLAIN)
     for begin in (301, 10):
-        delete_before(stage, stage.topic, 20)
-        done = models(stage, *ADD, "--from-offset", f"0:{begin}")
+        delete_before(scenario, scenario.topic, 20)
+        done = models(scenario, *ADD, "--from-offset", f"0:{begin}")
         assert (done.code, "cannot relearn from offset" in done.stderr) == (2, True), done
-    assert models(stage, "add", CHALLENGER, "--from-offset", "0:50").code == 2
-    change(stage, *ADD, "--from-offset", "0:50")
-    with Driftway(*stage.worker(*PLAIN)) as worker:
+    assert models(scenario, "add", CHALLENGER, "--from-offset", "0:50").code == 2
+    change(scenario, *ADD, "--from-offset", "0:50")
+    with Driftway(*scenario.worker(*PLAIN)) as worker:
         await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
         assert f"relearned={CHALLENGER} relearned_from=50 records=250" in worker.stderr
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-    change(stage, "promote", CHALLENGER, at=[400])
-    learn(stage, 300, 500, *PLAIN)
-    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, stage.group)
-    wanted = one.advance(Records(0, *columns(stage.events[0][50:500], 50))).predictions.to_list()[350:]
-    found = [record.value or b"" for record in read_all(kafka, f"{stage.prefix}.predictions")][400:]
+        assert worker.wait(30) == 0, worker.summary()
+    change(scenario, "promote", CHALLENGER, at=[400])
+    learn(scenario, 300, 500, *PLAIN)
+    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, scenario.group)
+    wanted = one.advance(Records(0, *columns(scenario.events[0][50:500], 50))).predictions.to_list()[350:]
+    found = [record.value or b"" for record in read_all(kafka, f"{scenario.prefix}.predictions")][400:]
     assert [FIRST_PLAN.sub(b"", value) for value in found] == [FIRST_PLAN.sub(b"", value) for value in wanted]
-    done = audit(stage)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 200, *PLAIN)
-    done = models(stage, *ADD, "--from", LEARNER)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 200, *PLAIN)
+    done = models(scenario, *ADD, "--from", LEARNER)
     assert (done.code, "not both" in done.stderr) == (2, True), done
-    change(stage, *ADD)
-    done = models(stage, "show")
+    change(scenario, *ADD)
+    done = models(scenario, "show")
     assert done.code == 0, done
     assert f"{CHALLENGER}  (relearned)" in done.stdout
     assert "takes plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout

@@ -68,7 +68,7 @@ class RelearningScenario(LateScenario):
         with Driftway(*self.work, NATIVE) as worker:
             await_until(self.all_taken, 60, "all partitions have taken it")
             worker.terminate()
-            assert worker.wait(30) == 0, worker.story()
+            assert worker.wait(30) == 0, worker.summary()
 
     def taken(self, partition: int, end: int) -> Iterator[Records]:
         if not self.kept:
@@ -136,68 +136,71 @@ def plain(point: dict[str, object], first: int) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: Path) -> None:
-    stage = RelearningScenario(kafka, label_topic=True)
-    for _ in stage.feed(0, 450):
+    scenario = RelearningScenario(kafka, label_topic=True)
+    for _ in scenario.feed(0, 450):
         pass
-    stage.learn()
-    stage.models(*ADD)
-    with Driftway(*stage.work, NATIVE) as worker:
-        feed = stage.feed(450)
+    scenario.learn()
+    scenario.models(*ADD)
+    with Driftway(*scenario.work, NATIVE) as worker:
+        feed = scenario.feed(450)
         await_until(
             lambda: next(feed, 0) is not None and worker.stderr.count("plan taken") == 2, 60, "both have taken it"
         )
         for _ in feed:
             pass
         worker.terminate()
-        assert worker.wait(30) == 0, worker.story()
-        assert worker.stderr.count("relearned partition=") == 2, worker.story()
-    stage.learn()
-    stage.require_points()
-    assert "trusted" not in stage.audit().stdout
-    stage.require_repeated(tmp_path)
+        assert worker.wait(30) == 0, worker.summary()
+        assert worker.stderr.count("relearned partition=") == 2, worker.summary()
+    scenario.learn()
+    scenario.require_points()
+    assert "trusted" not in scenario.audit().stdout
+    scenario.require_repeated(tmp_path)
 
 
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
 @pytest.mark.slow
 def test_a_worker_killed_where_it_joins(kafka: str, step: Step) -> None:
-    stage = RelearningScenario(kafka, label_topic=True)
-    for _ in stage.feed(0, 450):
+    scenario = RelearningScenario(kafka, label_topic=True)
+    for _ in scenario.feed(0, 450):
         pass
-    stage.learn()
-    stage.models(*ADD)
-    with CrashingDriftway(step, 1, *stage.work, PYTHON) as victim:  # an idle group commits nothing but the plan
+    scenario.learn()
+    scenario.models(*ADD)
+    with CrashingDriftway(step, 1, *scenario.work, PYTHON) as victim:  # an idle group commits nothing but the plan
         assert victim.wait(60) == -9
-    for _ in stage.feed(450, 600):
+    for _ in scenario.feed(450, 600):
         pass
-    stage.join()
-    for _ in stage.feed(600):
+    scenario.join()
+    for _ in scenario.feed(600):
         pass
-    stage.learn()
-    stage.require_points()
-    stage.audit()
+    scenario.learn()
+    scenario.require_points()
+    scenario.audit()
 
 
 def joined(kafka: str, *more: str) -> RelearningScenario:
     """A group of one partition whose challenger has joined, with all its snapshots up to there, and rows behind it."""
-    stage = RelearningScenario(kafka, label_topic=True, partitions=1)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     for first, last in ((0, 300), (300, 450)):
-        for _ in stage.feed(first, last):
+        for _ in scenario.feed(first, last):
             pass
-        stage.learn()
-    stage.models(*ADD, *more)
-    stage.join()
-    for _ in stage.feed(450, 750):
+        scenario.learn()
+    scenario.models(*ADD, *more)
+    scenario.join()
+    for _ in scenario.feed(450, 750):
         pass
-    stage.learn(NATIVE, "--snapshot-rows", "1000000", "--snapshot-interval", "1000")
-    return stage
+    scenario.learn(NATIVE, "--snapshot-rows", "1000000", "--snapshot-interval", "1000")
+    return scenario
 
 
-def damage(stage: RelearningScenario, first: int) -> None:
+def damage(scenario: RelearningScenario, first: int) -> None:
     """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
-    topic, committed = f"{stage.prefix}.snapshots", committed_offset(stage.kafka, stage.group, stage.topic)[0]
-    written, places = read_all(stage.kafka, topic), list[int]()
-    empty(stage.kafka, topic, 1)
+    topic, committed = (
+        f"{scenario.prefix}.snapshots",
+        committed_offset(scenario.kafka, scenario.group, scenario.topic)[0],
+    )
+    written, places = read_all(scenario.kafka, topic), list[int]()
+    empty(scenario.kafka, topic, 1)
     keys, values = list[bytes | None](), list[bytes | None]()
     for record in written:
         header = read_snapshot_header(record.value or b"") if record.key == b"0.0" else None
@@ -205,19 +208,19 @@ def damage(stage: RelearningScenario, first: int) -> None:
         keys.append(record.key)
         values.append(flipped(record.value or b"", -300) if broken else record.value)
         places += [header.state_offset] if header is not None else []
-    produce(stage.kafka, topic, values, keys=keys)
+    produce(scenario.kafka, topic, values, keys=keys)
     last = next(CommitRecord.parse(one.value) for one in written[::-1] if one.key == b"0.position")
-    newest = [record.offset for record in read_all(stage.kafka, topic) if record.key == b"0.0"][-1]
+    newest = [record.offset for record in read_all(scenario.kafka, topic) if record.key == b"0.0"][-1]
     pointer = Pointer(newest, 1, places[-1])
-    produce(stage.kafka, topic, [replace(last, pointer=pointer).write()], keys=[b"0.position"])
-    commit(stage, committed, pointer.text())
+    produce(scenario.kafka, topic, [replace(last, pointer=pointer).write()], keys=[b"0.position"])
+    commit(scenario, committed, pointer.text())
 
 
 def test_states_of_the_past_and_older_snapshots_relearn_it(kafka: str, tmp_path: Path) -> None:
-    stage = joined(kafka)
-    place = stage.history()[1]["taken_at"]["0"]
-    damage(stage, place)
-    one = *stage.place, "--partition", "0"
+    scenario = joined(kafka)
+    place = scenario.history()[1]["taken_at"]["0"]
+    damage(scenario, place)
+    one = *scenario.place, "--partition", "0"
     for offset, learners in ((place - 1, [LEARNER]), (place, [LEARNER, NEW]), (place + 90, [LEARNER, NEW])):
         done = driftway("snapshot", "show", *one, "--at", str(offset), "--json")
         assert done.code == 0, done
@@ -225,75 +228,75 @@ def test_states_of_the_past_and_older_snapshots_relearn_it(kafka: str, tmp_path:
     done = driftway("explain", *one, "--offset", str(place + 90), "--json")
     assert done.code == 0, done
     assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
-    for _ in stage.feed(750):
+    for _ in scenario.feed(750):
         pass
-    assert "relearning from the older snapshot at offset" in stage.learn()
-    stage.require_points()
-    stage.require_repeated(tmp_path)
+    assert "relearning from the older snapshot at offset" in scenario.learn()
+    scenario.require_points()
+    scenario.require_repeated(tmp_path)
 
 
 @pytest.mark.slow
 def test_it_begins_where_both_topics_still_have_what_was_merged(kafka: str) -> None:
-    stage = RelearningScenario(kafka, label_topic=True, partitions=1)
-    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     for first in (0, 150, 300, 450):  # then all labels of rows that the topics have lost have come
-        for _ in stage.feed(first, first + 150):
+        for _ in scenario.feed(first, first + 150):
             pass
-        stage.learn()
-    stage.kept = tuple(map(owned, stage.taken(0, committed_offset(kafka, stage.group, stage.topic)[0])))
-    delete_before(stage, stage.topic, 95)
-    delete_before(stage, stage.labels, 5)
-    stage.models(*ADD)
-    stage.join()
-    for _ in stage.feed(600):
+        scenario.learn()
+    scenario.kept = tuple(map(owned, scenario.taken(0, committed_offset(kafka, scenario.group, scenario.topic)[0])))
+    delete_before(scenario, scenario.topic, 95)
+    delete_before(scenario, scenario.labels, 5)
+    scenario.models(*ADD)
+    scenario.join()
+    for _ in scenario.feed(600):
         pass
-    stage.learn()
-    (source,) = stage.history()[1]["relearned"].values()
+    scenario.learn()
+    (source,) = scenario.history()[1]["relearned"].values()
     assert source["relearned_from"] > 95
     assert source["relearned_label"] >= 5
-    stage.require_points(source["relearned_from"])
-    stage.audit()
+    scenario.require_points(source["relearned_from"])
+    scenario.audit()
 
 
 @pytest.mark.slow
 def test_it_is_relearned_from_an_offset_between_two_records_of_the_order(kafka: str) -> None:
-    stage = joined(kafka, "--from-offset", "0:137")
-    (source,) = stage.history()[1]["relearned"].values()
+    scenario = joined(kafka, "--from-offset", "0:137")
+    (source,) = scenario.history()[1]["relearned"].values()
     assert (source["relearned_from"], source["relearned_label"] > 0) == (137, True)
-    stage.require_points(137)
-    stage.audit()
+    scenario.require_points(137)
+    scenario.audit()
 
 
 @pytest.mark.slow
 def test_without_its_labels_no_older_snapshot_is_used(kafka: str) -> None:
-    stage = joined(kafka, "--from-offset", "0:50")  # before the first labels
-    plan = stage.history()[1]
+    scenario = joined(kafka, "--from-offset", "0:50")  # before the first labels
+    plan = scenario.history()[1]
     place, label = plan["taken_at"]["0"], plan["relearned"]["0"]["relearned_label"]
-    delete_before(stage, stage.topic, 45)
-    delete_before(stage, stage.labels, label + 1)
-    found = stage.audit()
+    delete_before(scenario, scenario.topic, 45)
+    delete_before(scenario, scenario.labels, label + 1)
+    found = scenario.audit()
     assert f"taken at offset {place}, learned the labels from offset {label} on" in found.stdout + found.stderr
     assert "was trusted" in found.stdout + found.stderr
-    damage(stage, place)
-    done = driftway(*stage.work, PYTHON, "--stop-at-end")
+    damage(scenario, place)
+    done = driftway(*scenario.work, PYTHON, "--stop-at-end")
     assert (done.code, f"the log of the label topic begins at {label + 1}" in done.stderr) == (CANNOT_RESTORE, True), (
         done
     )
-    shown = driftway("snapshot", "show", *stage.place, "--partition", "0", "--at", str(place + 90))
+    shown = driftway("snapshot", "show", *scenario.place, "--partition", "0", "--at", str(place + 90))
     assert shown.code == CANNOT_RESTORE, shown
 
 
 @pytest.mark.slow
 def test_from_another_label_topic_of_that_name_nothing_is_relearned(kafka: str) -> None:
-    stage = joined(kafka)
-    damage(stage, stage.history()[1]["taken_at"]["0"])
+    scenario = joined(kafka)
+    damage(scenario, scenario.history()[1]["taken_at"]["0"])
     client = admin(kafka)  # keep a reference: a collected client never answers
-    client.delete_topics([stage.labels])[stage.labels].result(timeout=30)
-    await_until(lambda: stage.labels not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
-    create_topic(kafka, stage.labels, 1)
-    for _ in stage.feed(750):
+    client.delete_topics([scenario.labels])[scenario.labels].result(timeout=30)
+    await_until(lambda: scenario.labels not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+    create_topic(kafka, scenario.labels, 1)
+    for _ in scenario.feed(750):
         pass
     for policy in ((), ("--on-offset-out-of-range", "earliest")):
-        done = driftway(*stage.work, PYTHON, "--stop-at-end", *policy)
+        done = driftway(*scenario.work, PYTHON, "--stop-at-end", *policy)
         assert done.code == CANNOT_RESTORE, done
         assert "cannot be relearned: " in done.stderr

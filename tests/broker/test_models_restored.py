@@ -21,47 +21,47 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 """Settings of a topic of snapshots in which older ones stay while a test runs."""
 
 
-def staged(kafka: str, partitions: int = 1, rows: int = ROWS) -> FaultScenario:
+def new_scenario(kafka: str, partitions: int = 1, rows: int = ROWS) -> FaultScenario:
     """A group at row 300 that has taken a challenger at 200."""
-    stage = FaultScenario(kafka, partitions=partitions, rows=rows)
-    create_topic(kafka, f"{stage.prefix}.snapshots", partitions, **KEEPS_ALL)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "add", CHALLENGER, at=[200] * partitions)
-    learn(stage, 100, 300, *PLAIN)
-    return stage
+    scenario = FaultScenario(kafka, partitions=partitions, rows=rows)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", partitions, **KEEPS_ALL)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "add", CHALLENGER, at=[200] * partitions)
+    learn(scenario, 100, 300, *PLAIN)
+    return scenario
 
 
-def require_audited(stage: FaultScenario, rows: int) -> None:
-    require_expected(stage, rows)
-    done = audit(stage)
+def require_audited(scenario: FaultScenario, rows: int) -> None:
+    require_expected(scenario, rows)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 @pytest.mark.slow
 def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
     """The newest snapshot is damaged: the next older one is of another plan."""
-    stage = staged(kafka)
-    change(stage, "promote", CHALLENGER, at=[400])
-    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    damaged = flipped(b"".join(newest_chunks(stage)), -300)
-    replaced(stage, {0: damaged})
-    learn(stage, 500, 600, *PLAIN)
-    require_expected(stage, 600)
+    scenario = new_scenario(kafka)
+    change(scenario, "promote", CHALLENGER, at=[400])
+    learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damaged = flipped(b"".join(newest_chunks(scenario)), -300)
+    replaced(scenario, {0: damaged})
+    learn(scenario, 500, 600, *PLAIN)
+    require_expected(scenario, 600)
 
 
 @pytest.mark.slow
 def test_partitions_that_move_take_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""
-    stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
-    learn(stage, 0, fed, *PLAIN)
+    scenario, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
+    learn(scenario, 0, fed, *PLAIN)
     for words, at in zip(CHANGES, PLACES, strict=True):
-        change(stage, *words, at=[at[0], at[1], *at])
-    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", NATIVE)) as first:
+        change(scenario, *words, at=[at[0], at[1], *at])
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", NATIVE)) as first:
         for step in range(10):
             client = PYTHON if step % 2 else NATIVE
-            with Driftway(*stage.worker(*PLAIN, "--client", client)) as second:
+            with Driftway(*scenario.worker(*PLAIN, "--client", client)) as second:
                 second.await_text("running")
-                stage.fill(fed, fed := fed + 110)
+                scenario.fill(fed, fed := fed + 110)
                 await_until(lambda: auditor.seen >= 4 * fed, 60, "rows predicted")
                 if step % 3 == 0:
                     second.kill()
@@ -69,23 +69,23 @@ def test_partitions_that_move_take_plans_once(kafka: str) -> None:
                     second.terminate()
                 second.wait(30)
         first.terminate()
-        assert first.wait(30) == 0, first.story()
-    assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [(*at, *at) for at in PLACES]
-    require_audited(stage, ROWS)
+        assert first.wait(30) == 0, first.summary()
+    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(*at, *at) for at in PLACES]
+    require_audited(scenario, ROWS)
 
 
 def test_an_idle_partition_takes_a_plan_durably(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN)
-    change(stage, "add", CHALLENGER)
-    learn(stage, 100, 100, *PLAIN)
-    change(stage, "promote", CHALLENGER)
-    with Driftway(*stage.worker(*PLAIN)) as worker:
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN)
+    change(scenario, "add", CHALLENGER)
+    learn(scenario, 100, 100, *PLAIN)
+    change(scenario, "promote", CHALLENGER)
+    with Driftway(*scenario.worker(*PLAIN)) as worker:
         await_until(lambda: worker.stderr.count("plan taken") == 2, 30, "both partitions have taken it")
         worker.kill()
-    assert [plan["taken_at"] for plan in history(stage)] == [{}, *[{"0": 100, "1": 100}] * 2]
-    learn(stage, 100, 200, *PLAIN)
-    require_audited(stage, 200)
+    assert [plan["taken_at"] for plan in history(scenario)] == [{}, *[{"0": 100, "1": 100}] * 2]
+    learn(scenario, 100, 200, *PLAIN)
+    require_audited(scenario, 200)
 
 
 OTHERS = ("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)
@@ -94,22 +94,22 @@ OTHERS = ("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)
 @pytest.mark.parametrize("more", slow_but(OTHERS[:1], OTHERS))
 @pytest.mark.slow
 def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *PLAIN, *more)
-    change(stage, "add", CHALLENGER, at=[150])
-    change(stage, "promote", CHALLENGER, at=[250])
-    learn(stage, 100, 200, *PLAIN, *more)
-    learn(stage, 200, 300, *PLAIN, *more)
-    done = audit(stage)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 100, *PLAIN, *more)
+    change(scenario, "add", CHALLENGER, at=[150])
+    change(scenario, "promote", CHALLENGER, at=[250])
+    learn(scenario, 100, 200, *PLAIN, *more)
+    learn(scenario, 200, 300, *PLAIN, *more)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 def test_states_and_explanations_of_the_past_are_those_of_their_plan(kafka: str) -> None:
-    stage = staged(kafka)
-    change(stage, "promote", CHALLENGER, at=[350])
-    change(stage, "drop", LEARNER, at=[450])
-    learn(stage, 300, 500, *PLAIN)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    scenario = new_scenario(kafka)
+    change(scenario, "promote", CHALLENGER, at=[350])
+    change(scenario, "drop", LEARNER, at=[450])
+    learn(scenario, 300, 500, *PLAIN)
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
     champions = {150: [LEARNER], 300: [LEARNER, CHALLENGER], 400: [CHALLENGER, LEARNER], 480: [CHALLENGER]}
     for offset, names in champions.items():
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")

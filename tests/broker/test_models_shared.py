@@ -37,7 +37,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
     fed = feed(kafka, topic)
     next(fed)
     with Driftway(*work, PYTHON, "--stop-at-end") as worker:
-        assert worker.wait(60) == 0, worker.story()
+        assert worker.wait(60) == 0, worker.summary()
     for number, words in enumerate(CHANGES):
         at = (f"{p}:{100 + 120 * number + 7 * p}" for p in range(PARTITIONS))
         done = driftway("models", *words, *near, *(word for one in at for word in ("--at", one)))
@@ -58,37 +58,37 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
 @pytest.mark.parametrize("frozen", slow_but([False], [False, True]), ids=["warm", "frozen"])
 @pytest.mark.slow
 def test_a_model_that_began_with_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path: Path, frozen: bool) -> None:
-    stage, file = FaultScenario(kafka, partitions=1, rows=900), tmp_path / "model.driftway"
+    scenario, file = FaultScenario(kafka, partitions=1, rows=900), tmp_path / "model.driftway"
     begun = Model(ModelSettings((Spec.parse(LEARNER),)), 0)
-    begun.advance(Records(0, *columns(stage.events[0][:300], 0)))
+    begun.advance(Records(0, *columns(scenario.events[0][:300], 0)))
     model_file.save(file, model_file.pack(begun, begun.save(), 300))
     warm = "frozen:" + LEARNER if frozen else "warm:" + LEARNER
-    near = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka
+    near = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
     options = (
         *near, *PLAIN, "--warm-start", str(file), *(("--frozen",) if frozen else ()), "--learner", LEARNER,
     )  # fmt: skip
     places = [("promote", LEARNER, 150), ("drop", warm, 300), ("rollback", "1", 450)]
     work = "worker", *options, "--commit-interval", "0.05", "--stop-at-end"
-    stage.fill(0, 100)
+    scenario.fill(0, 100)
     assert driftway(*work).code == 0
     for verb, name, at in places:
         words = (verb, "--to", name) if verb == "rollback" else (verb, name)
-        change(stage, *words, at=[at])
+        change(scenario, *words, at=[at])
     for start in range(100, 900, 200):
-        stage.fill(start, start + 200)
+        scenario.fill(start, start + 200)
         assert driftway(*work).code == 0
-    _, *plans = history(stage)
+    _, *plans = history(scenario)
     assert [plan["taken_at"] for plan in plans] == [{"0": at} for *_, at in places]
     settings = ModelSettings(
         (Spec.parse(LEARNER),) * 2, warm=model_file.load(file).warm_start(frozen), accuracy_every=50
     )
-    model, done, scores = Model(settings, 0, stage.group), 0, list[bytes]()
+    model, done, scores = Model(settings, 0, scenario.group), 0, list[bytes]()
     for end, plan in [*((at, plan) for (*_, at), plan in zip(places, plans, strict=True)), (900, None)]:
-        scores += model.advance(Records(0, *columns(stage.events[0][done:end], done))).predictions.to_list()
+        scores += model.advance(Records(0, *columns(scenario.events[0][done:end], done))).predictions.to_list()
         done, model = end, model if plan is None else model.followed_by(ModelPlan.parse(json.dumps(plan).encode()))
-    found = [one.value for one in read_all(kafka, f"{stage.prefix}.predictions")]
+    found = [one.value for one in read_all(kafka, f"{scenario.prefix}.predictions")]
     assert found == scores
-    points = [json.loads(one.value or b"") for one in read_all(kafka, f"{stage.prefix}.accuracy")]
+    points = [json.loads(one.value or b"") for one in read_all(kafka, f"{scenario.prefix}.accuracy")]
     assert {(one["learner"], one.get("plan", 1)) for one in points} == {
         (warm, 1), (LEARNER, 1), (warm, 2), (LEARNER, 2), (LEARNER, 3), (warm, 4), (LEARNER, 4),
     }  # fmt: skip

@@ -42,7 +42,7 @@ def predicted(kafka: str, topic: str, group: str) -> list[int]:
     return [read_json(one.value or b"")["offset"] for one in read_all(kafka, f"{topic}.{group}.predictions")]
 
 
-def staged(kafka: str, topic: str) -> None:
+def new_scenario(kafka: str, topic: str) -> None:
     """Write two committed transactions of two events: offsets 0, 1 and 3, 4, each followed by a marker."""
     create_topic(kafka, topic, 1)
     for first in (0, 2):
@@ -51,7 +51,7 @@ def staged(kafka: str, topic: str) -> None:
 
 
 def test_rows_behind_it_are_in_the_summary_and_watch_counts_offsets(kafka: str, topic: str, group: str) -> None:
-    staged(kafka, topic)
+    new_scenario(kafka, topic)
     named = "--input", topic, "--group", group, "--bootstrap", kafka
     with transaction(kafka, topic, 9, 1) as producer:
         produce(kafka, topic, [event(i) for i in range(3)])
@@ -70,7 +70,7 @@ def test_rows_behind_it_are_in_the_summary_and_watch_counts_offsets(kafka: str, 
 
 
 def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: str) -> None:
-    staged(kafka, topic)
+    new_scenario(kafka, topic)
     with (
         transaction(kafka, topic, 9, 2) as producer,
         Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--http-port", "0") as worker,
@@ -104,7 +104,7 @@ def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: 
 
 
 def test_a_sound_transactional_producer_and_a_busy_log_are_not_reported(kafka: str, topic: str, group: str) -> None:
-    staged(kafka, topic)
+    new_scenario(kafka, topic)
     with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka) as worker:
         worker.await_text("running")
         until = time.monotonic() + 14

@@ -52,39 +52,53 @@ HEADERS: Headers = [tuple(headed(offset)) for offset in range(ROWS)]
 BAD = 100
 
 
-def staged(kafka: str) -> FaultScenario:
-    """A stage with one unusable event, whose headers are not copied."""
-    stage = FaultScenario(kafka, 1, ROWS)
-    stage.events[0][BAD] = b"not JSON"
-    return stage
+def new_scenario(kafka: str) -> FaultScenario:
+    """A scenario with one unusable event, whose headers are not copied."""
+    scenario = FaultScenario(kafka, 1, ROWS)
+    scenario.events[0][BAD] = b"not JSON"
+    return scenario
 
 
-def fill_headed(stage: FaultScenario, first: int = 0, last: int = ROWS) -> None:
-    produce(stage.bootstrap, stage.topic, stage.events[0][first:last], headers=list(map(headed, range(first, last))))
+def fill_headed(scenario: FaultScenario, first: int = 0, last: int = ROWS) -> None:
+    produce(
+        scenario.bootstrap,
+        scenario.topic,
+        scenario.events[0][first:last],
+        headers=list(map(headed, range(first, last))),
+    )
 
 
-def work(stage: FaultScenario, *more: str) -> str:
-    done = driftway(*stage.worker("--stop-at-end", *more))
+def work(scenario: FaultScenario, *more: str) -> str:
+    done = driftway(*scenario.worker("--stop-at-end", *more))
     assert done.code == 0, done
     return done.stderr
 
 
-def audit(stage: FaultScenario, *more: str) -> Finished:
+def audit(scenario: FaultScenario, *more: str) -> Finished:
     """Run the audit with both clients, which must agree."""
-    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner", LEARNER)
+    options = (
+        "--input",
+        scenario.topic,
+        "--group",
+        scenario.group,
+        "--bootstrap",
+        scenario.bootstrap,
+        "--learner",
+        LEARNER,
+    )
     done, other = (driftway("audit", *options, *more, "--client", way) for way in WAYS)
     assert done == other
     assert "Traceback" not in done.stderr
     return done
 
 
-def predictions(stage: FaultScenario) -> list[Record]:
-    return read_all(stage.bootstrap, f"{stage.prefix}.predictions")
+def predictions(scenario: FaultScenario) -> list[Record]:
+    return read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")
 
 
-def carried(stage: FaultScenario) -> dict[int, list[Header]]:
+def carried(scenario: FaultScenario) -> dict[int, list[Header]]:
     """Input offset -> headers of its one prediction."""
-    found = [(placed_score(record.value or b"")[0][1], record.headers) for record in predictions(stage)]
+    found = [(placed_score(record.value or b"")[0][1], record.headers) for record in predictions(scenario)]
     assert len(dict(found)) == len(found)
     return dict(found)
 
@@ -146,89 +160,89 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 @pytest.mark.parametrize("client", slow_but(["native"], WAYS))
 def test_predictions_have_the_headers_that_were_asked_for(kafka: str, client: str, guarantee: str) -> None:
-    stage = staged(kafka)
-    fill_headed(stage)
+    scenario = new_scenario(kafka)
+    fill_headed(scenario)
     options = ("--client", client, "--guarantee", guarantee)
-    work(stage, *options, "--pass-headers", "trace,other")
-    assert carried(stage) == expected("trace", "other")
-    (bad,) = read_all(kafka, f"{stage.prefix}.rejected")
+    work(scenario, *options, "--pass-headers", "trace,other")
+    assert carried(scenario) == expected("trace", "other")
+    (bad,) = read_all(kafka, f"{scenario.prefix}.rejected")
     assert [name for name, _ in bad.headers] == ["reason", "topic", "partition", "offset", "timestamp", "headers"]
-    assert audit(stage, "--pass-headers", "trace, other").code == 0
-    assert audit(stage).code == 0, "who does not ask for them does not look at them"
-    done = audit(stage, "--pass-headers", "*")
+    assert audit(scenario, "--pass-headers", "trace, other").code == 0
+    assert audit(scenario).code == 0, "who does not ask for them does not look at them"
+    done = audit(scenario, "--pass-headers", "*")
     assert done.code == 1
     assert done.stderr.endswith("EVENTS/0@1 differs: expected the header ('offset', b'junk'), found none\n".replace(
-        "EVENTS", stage.topic)), done  # fmt: skip
+        "EVENTS", scenario.topic)), done  # fmt: skip
 
 
 def test_a_changed_header_is_named(kafka: str) -> None:
-    stage = staged(kafka)
-    fill_headed(stage)
-    work(stage, "--pass-headers", "*", "--output-format", "packed")
-    assert carried(stage) == expected("*")
-    assert audit(stage, "--pass-headers", "*").code == 0
-    found = predictions(stage)
-    empty(kafka, f"{stage.prefix}.predictions", 1)
+    scenario = new_scenario(kafka)
+    fill_headed(scenario)
+    work(scenario, "--pass-headers", "*", "--output-format", "packed")
+    assert carried(scenario) == expected("*")
+    assert audit(scenario, "--pass-headers", "*").code == 0
+    found = predictions(scenario)
+    empty(kafka, f"{scenario.prefix}.predictions", 1)
     place = 201
     found[place].headers[2] = "trace", None
     keys, headers = [record.key for record in found], [record.headers for record in found]
-    produce(kafka, f"{stage.prefix}.predictions", [record.value for record in found], keys=keys, headers=headers)
-    done = audit(stage, "--pass-headers", "*")
+    produce(kafka, f"{scenario.prefix}.predictions", [record.value for record in found], keys=keys, headers=headers)
+    done = audit(scenario, "--pass-headers", "*")
     assert done.code == 1
     assert (
-        f".predictions/0@{place}: the prediction of {stage.topic}/0@{place + 1} differs: "
+        f".predictions/0@{place}: the prediction of {scenario.topic}/0@{place + 1} differs: "
         "expected the header ('trace', b''), found ('trace', None)"
     ) in done.stderr
 
 
 def test_a_group_may_change_it_at_any_start(kafka: str) -> None:
-    stage, half = staged(kafka), ROWS // 2
-    fill_headed(stage, 0, half)
-    work(stage, "--pass-headers", "trace")
-    fill_headed(stage, half)
-    work(stage, "--client", PYTHON)
+    scenario, half = new_scenario(kafka), ROWS // 2
+    fill_headed(scenario, 0, half)
+    work(scenario, "--pass-headers", "trace")
+    fill_headed(scenario, half)
+    work(scenario, "--client", PYTHON)
     wanted = expected("trace", among=range(half)) | expected(among=range(half, ROWS))
-    assert carried(stage) == wanted
-    assert audit(stage).code == 0
+    assert carried(scenario) == wanted
+    assert audit(scenario).code == 0
 
 
 @pytest.mark.parametrize("names", slow_but(["trace"], ["*", "trace"]))
 def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> None:
     """Half of a commit is visible, with headers like a rejection's; a changed option applies from now on."""
-    stage = staged(kafka)
-    fill_headed(stage, 0, 120)
-    work(stage, "--pass-headers", "*", *EVERY_COMMIT)
-    fill_headed(stage, 120, 220)
-    model, topic = Model(settings_of(stage).model, 0, stage.group), f"{stage.prefix}.predictions"
-    model.advance(records(stage.events[0][:120], partition=0), emit=False)
+    scenario = new_scenario(kafka)
+    fill_headed(scenario, 0, 120)
+    work(scenario, "--pass-headers", "*", *EVERY_COMMIT)
+    fill_headed(scenario, 120, 220)
+    model, topic = Model(settings_of(scenario).model, 0, scenario.group), f"{scenario.prefix}.predictions"
+    model.advance(records(scenario.events[0][:120], partition=0), emit=False)
     there, missing = (
-        model.advance(records(stage.events[0][first:last], first, 0)) for first, last in ((120, 150), (150, 200))
+        model.advance(records(scenario.events[0][first:last], first, 0)) for first, last in ((120, 150), (150, 200))
     )
-    seen = Forger(stage)
+    seen = Forger(scenario)
     for offset, value in zip(there.offsets.tolist(), there.predictions, strict=True):
         seen.producer.produce(topic, value, None, 0, headers=list(HEADERS[offset]))
     assert seen.producer.flush(SECONDS) == 0
     seen.producer.commit_transaction(SECONDS)
-    unseen = Forger(stage)
+    unseen = Forger(scenario)
     unseen.write(topic, list(missing.predictions))
     last = unseen.flush()[topic].last
     unseen.abort()
     first = last - 81  # 30 predictions, their commit marker, and 50 that are aborted
-    Forger(stage).commit(CommitRecord(200, 120, where(stage)[1], {topic: OffsetRange(first, last, 80)}))
-    fill_headed(stage, 220)
-    log = work(stage, "--pass-headers", names)
+    Forger(scenario).commit(CommitRecord(200, 120, where(scenario)[1], {topic: OffsetRange(first, last, 80)}))
+    fill_headed(scenario, 220)
+    log = work(scenario, "--pass-headers", names)
     assert "writing the missing outputs again" in log
     wanted = expected("*", among=range(150)) | expected(names, among=range(150, ROWS))
-    assert carried(stage) == wanted
-    assert audit(stage).code == 0
-    assert audit(stage, "--pass-headers", names).code == (0 if names == "*" else 1)
+    assert carried(scenario) == wanted
+    assert audit(scenario).code == 0
+    assert audit(scenario, "--pass-headers", names).code == (0 if names == "*" else 1)
 
 
 def test_values_and_keys_are_the_same_with_headers_and_without(kafka: str) -> None:
-    stage, other = staged(kafka), unique("plain")
-    fill_headed(stage)
-    work(stage, "--pass-headers", "*")
-    work(stage, "--group", other)
-    plain = read_all(kafka, f"{stage.topic}.{other}.predictions")
-    assert [(r.key, r.value) for r in plain] == [(r.key, r.value) for r in predictions(stage)]
+    scenario, other = new_scenario(kafka), unique("plain")
+    fill_headed(scenario)
+    work(scenario, "--pass-headers", "*")
+    work(scenario, "--group", other)
+    plain = read_all(kafka, f"{scenario.topic}.{other}.predictions")
+    assert [(r.key, r.value) for r in plain] == [(r.key, r.value) for r in predictions(scenario)]
     assert not any(r.headers for r in plain)

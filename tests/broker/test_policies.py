@@ -19,35 +19,37 @@ NO_SNAPSHOTS = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
 """But at the first commit after a damaged one, and at a clean stop."""
 
 
-def learn(stage: FaultScenario, first: int, last: int, *more: str) -> str:
+def learn(scenario: FaultScenario, first: int, last: int, *more: str) -> str:
     """Produce rows `first` to `last` and let a worker read to the end; return its log."""
-    stage.fill(first, last)
-    ended = driftway(*stage.worker("--stop-at-end", *more))
+    scenario.fill(first, last)
+    ended = driftway(*scenario.worker("--stop-at-end", *more))
     assert ended.code == 0, ended
     return ended.stderr
 
 
 def learned(kafka: str) -> FaultScenario:
-    """A stage whose first half was learned, with a snapshot at its end, and whose worker has exited."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500, "--snapshot-rows", "1")  # on a slow machine there are several commits
-    return stage
+    """A scenario whose first half was learned, with a snapshot at its end, and whose worker has exited."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 500, "--snapshot-rows", "1")  # on a slow machine there are several commits
+    return scenario
 
 
-def learn_and_kill(stage: FaultScenario, first: int, last: int, *more: str) -> None:
+def learn_and_kill(scenario: FaultScenario, first: int, last: int, *more: str) -> None:
     """Produce rows `first` to `last`, and kill a worker that has committed them: a clean stop writes a snapshot."""
-    stage.fill(first, last)
-    with Driftway(*stage.worker(*NO_SNAPSHOTS, *more)) as victim:
-        await_until(lambda: committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == last, 60, "all committed")
+    scenario.fill(first, last)
+    with Driftway(*scenario.worker(*NO_SNAPSHOTS, *more)) as victim:
+        await_until(
+            lambda: committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == last, 60, "all committed"
+        )
         victim.kill()
 
 
-def commit(stage: FaultScenario, offset: int, metadata: str | None = None) -> None:
+def commit(scenario: FaultScenario, offset: int, metadata: str | None = None) -> None:
     """Commit an offset as an operator would; without metadata, it has no snapshot pointer."""
-    member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
-    place = TopicPartition(stage.topic, 0, offset)
+    member = Consumer(quiet({"bootstrap.servers": scenario.bootstrap, "group.id": scenario.group}))
+    place = TopicPartition(scenario.topic, 0, offset)
     if metadata is not None:
-        place = TopicPartition(stage.topic, 0, offset, metadata)
+        place = TopicPartition(scenario.topic, 0, offset, metadata)
 
     def accepted() -> bool:
         try:
@@ -62,76 +64,76 @@ def commit(stage: FaultScenario, offset: int, metadata: str | None = None) -> No
     member.close()
 
 
-def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
+def delete_before(scenario: FaultScenario, topic: str, offset: int) -> None:
     """Remove the records before `offset`, as retention would."""
-    client = admin(stage.bootstrap)
+    client = admin(scenario.bootstrap)
     for future in client.delete_records([TopicPartition(topic, 0, offset)]).values():
         future.result(timeout=30)
 
 
-def require_audit(stage: FaultScenario) -> None:
+def require_audit(scenario: FaultScenario) -> None:
     """Require that an audit holds: it begins where a decision took effect."""
-    done = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+    done = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
     assert done.code == 0, done
 
 
-def predicted(stage: FaultScenario) -> dict[tuple[int, int], list[float]]:
+def predicted(scenario: FaultScenario) -> dict[tuple[int, int], list[float]]:
     """(partition, offset) -> all scores that a read_committed reader sees, in log order."""
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for record in read_all(stage.bootstrap, f"{stage.prefix}.predictions"):
+    for record in read_all(scenario.bootstrap, f"{scenario.prefix}.predictions"):
         place, score = placed_score(record.value or b"")
         found[place].append(score)
     return found
 
 
-def require_same(stage: FaultScenario, once: Iterable[int], twice: Iterable[int] = ()) -> None:
+def require_same(scenario: FaultScenario, once: Iterable[int], twice: Iterable[int] = ()) -> None:
     """Check that exactly these offsets are predicted, once or twice, each time with the expected score."""
-    found = predicted(stage)
+    found = predicted(scenario)
     assert {offset: len(scores) for (_, offset), scores in found.items()} == (
         dict.fromkeys(once, 1) | dict.fromkeys(twice, 2)
     )
     for place, scores in found.items():
-        assert {bits(score) for score in scores} == {bits(stage.expected[place])}, place
+        assert {bits(score) for score in scores} == {bits(scenario.expected[place])}, place
 
 
-def refused(stage: FaultScenario, *more: str) -> str:
+def refused(scenario: FaultScenario, *more: str) -> str:
     """Return the error message of a worker that exits with code 4."""
-    ended = driftway(*stage.worker("--stop-at-end", *more))
+    ended = driftway(*scenario.worker("--stop-at-end", *more))
     assert ended.code == CANNOT_RESTORE, ended
     assert "Traceback" not in ended.stderr
     return ended.stderr.splitlines()[-1]
 
 
 def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka: str) -> None:
-    stage = learned(kafka)
-    commit(stage, 200)
-    sentence = refused(stage)
+    scenario = learned(kafka)
+    commit(scenario, 200)
+    sentence = refused(scenario)
     assert "committed without a snapshot" in sentence
     assert "--on-restore-failure replay" in sentence
     assert "reset starts" in sentence
 
 
 def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka: str) -> None:
-    stage = learned(kafka)
-    commit(stage, 500)
-    stage.fill(500)
-    with stage.auditor() as auditor:
-        with Driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "replay")) as worker:
-            assert worker.wait() == 0, worker.story()
-        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
-    auditor.require(stage.expected)
+    scenario = learned(kafka)
+    commit(scenario, 500)
+    scenario.fill(500)
+    with scenario.auditor() as auditor:
+        with Driftway(*scenario.worker("--stop-at-end", "--on-restore-failure", "replay")) as worker:
+            assert worker.wait() == 0, worker.summary()
+        await_until(lambda: auditor.seen >= len(scenario.expected), 30, "every row predicted")
+    auditor.require(scenario.expected)
 
 
 def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -> None:
-    stage = learned(kafka)
-    commit(stage, 500)
-    stage.fill(500)
-    with stage.auditor() as auditor:
-        assert driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "reset")).code == 0
-        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
+    scenario = learned(kafka)
+    commit(scenario, 500)
+    scenario.fill(500)
+    with scenario.auditor() as auditor:
+        assert driftway(*scenario.worker("--stop-at-end", "--on-restore-failure", "reset")).code == 0
+        await_until(lambda: auditor.seen >= len(scenario.expected), 30, "every row predicted")
     assert not auditor.complaints
     assert auditor.scores[0, 500] == 0.0, "the first score of an empty learner"
-    require_audit(stage)
+    require_audit(scenario)
 
 
 def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
@@ -141,27 +143,27 @@ def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
 
 
 def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500)
-    delete_before(stage, stage.topic, 800)
-    sentence = refused(stage)
+    scenario = learned(kafka)
+    scenario.fill(500)
+    delete_before(scenario, scenario.topic, 800)
+    sentence = refused(scenario)
     assert "the log holds 800 to 1000" in sentence
     assert "--on-offset-out-of-range earliest predicts from 800 on, latest predicts from 1000 on" in sentence
-    learn(stage, 0, 0, "--on-offset-out-of-range", "earliest")
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
-    assert predicted(stage)[0, 800] != [0.0], "the learner keeps what it has learned"
-    learn(stage, 0, 0)  # the option was for one decision
+    learn(scenario, 0, 0, "--on-offset-out-of-range", "earliest")
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(800, 1000)]
+    assert predicted(scenario)[0, 800] != [0.0], "the learner keeps what it has learned"
+    learn(scenario, 0, 0)  # the option was for one decision
 
 
 def test_a_decision_on_an_idle_partition_is_committed_at_once(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500)
-    delete_before(stage, stage.topic, 1000)
-    assert "the log holds 1000 to 1000" in refused(stage)
-    learn(stage, 0, 0, "--on-offset-out-of-range", "earliest")
-    assert committed_offset(kafka, stage.group, stage.topic)[0] == 1000
-    learn(stage, 0, 10)
-    assert predicted(stage)[0, 1000] != [0.0], "the learner keeps what it has learned"
+    scenario = learned(kafka)
+    scenario.fill(500)
+    delete_before(scenario, scenario.topic, 1000)
+    assert "the log holds 1000 to 1000" in refused(scenario)
+    learn(scenario, 0, 0, "--on-offset-out-of-range", "earliest")
+    assert committed_offset(kafka, scenario.group, scenario.topic)[0] == 1000
+    learn(scenario, 0, 10)
+    assert predicted(scenario)[0, 1000] != [0.0], "the learner keeps what it has learned"
 
 
 REPLAY, RESET = ("--on-restore-failure", "replay"), ("--on-restore-failure", "reset")
@@ -170,84 +172,86 @@ EARLIEST, LATEST = ("--on-offset-out-of-range", "earliest"), ("--on-offset-out-o
 
 def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
     """There is no snapshot before 200, so the log is relearned from 0."""
-    stage = learned(kafka)
-    commit(stage, 200)
-    sentence = refused(stage)
+    scenario = learned(kafka)
+    commit(scenario, 200)
+    sentence = refused(scenario)
     assert "(a reset" in sentence
     assert "--on-restore-failure replay relearns the log from offset 0, reset starts" in sentence
-    learn(stage, 500, 1000, *REPLAY)
-    require_same(stage, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
-    require_audit(stage)
+    learn(scenario, 500, 1000, *REPLAY)
+    require_same(scenario, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
+    require_audit(scenario)
 
 
 @pytest.mark.slow
 def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(kafka: str) -> None:
     """There are snapshots at 200 and 500; relearning from 150 would give other bits."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 200, "--snapshot-rows", "1")
-    learn(stage, 200, 500, "--snapshot-rows", "1")
-    delete_before(stage, stage.topic, 150)
-    commit(stage, 300)
-    assert "--on-restore-failure replay relearns the log from offset 150" in refused(stage)
-    learn(stage, 500, 1000, *REPLAY)
-    require_same(stage, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 200, "--snapshot-rows", "1")
+    learn(scenario, 200, 500, "--snapshot-rows", "1")
+    delete_before(scenario, scenario.topic, 150)
+    commit(scenario, 300)
+    assert "--on-restore-failure replay relearns the log from offset 150" in refused(scenario)
+    learn(scenario, 500, 1000, *REPLAY)
+    require_same(scenario, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
 
 
 @pytest.mark.slow
 def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka: str) -> None:
-    stage = learned(kafka)
-    commit(stage, 200)
-    learn(stage, 500, 1000, *RESET)
-    found = predicted(stage)
+    scenario = learned(kafka)
+    commit(scenario, 200)
+    learn(scenario, 500, 1000, *RESET)
+    found = predicted(scenario)
     assert {len(found[0, offset]) for offset in range(200, 500)} == {2}
     assert found[0, 200][-1] == 0.0, "the first score of an empty learner"
-    require_audit(stage)
+    require_audit(scenario)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [499, 0])
 def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
-    stage = learned(kafka)
-    commit(stage, C)
-    learn(stage, 500, 1000, *REPLAY)
-    require_same(stage, once=[*range(C), *range(500, 1000)], twice=range(C, 500))
+    scenario = learned(kafka)
+    commit(scenario, C)
+    learn(scenario, 500, 1000, *REPLAY)
+    require_same(scenario, once=[*range(C), *range(500, 1000)], twice=range(C, 500))
 
 
 @pytest.mark.slow
 def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    commit(stage, 700)
-    assert "committed without a snapshot" in refused(stage)
-    learn(stage, 800, 1000, *REPLAY)
-    require_same(stage, once=[*range(500), *range(700, 1000)])
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    commit(scenario, 700)
+    assert "committed without a snapshot" in refused(scenario)
+    learn(scenario, 800, 1000, *REPLAY)
+    require_same(scenario, once=[*range(500), *range(700, 1000)])
 
 
 @pytest.mark.slow
 def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    commit(stage, 700)
-    learn(stage, 800, 1000, *RESET)
-    found = predicted(stage)
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    commit(scenario, 700)
+    learn(scenario, 800, 1000, *RESET)
+    found = predicted(scenario)
     assert sorted(offset for _, offset in found) == [*range(500), *range(700, 1000)]
     assert found[0, 700] == [0.0]
-    require_audit(stage)
+    require_audit(scenario)
 
 
 @pytest.mark.slow
 def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(kafka: str) -> None:
-    stage, options = learned(kafka), REPLAY
-    stage.fill(500, 600)
-    commit(stage, 5000)
-    assert "committed without a snapshot" in refused(stage)
-    sentence = refused(stage, *options)
+    scenario, options = learned(kafka), REPLAY
+    scenario.fill(500, 600)
+    commit(scenario, 5000)
+    assert "committed without a snapshot" in refused(scenario)
+    sentence = refused(scenario, *options)
     assert "to 5000 are needed, the log holds 0 to 600" in sentence
     assert "earliest predicts from 0 on, latest learns from 500 on and predicts from 600 on" in sentence
-    learn(stage, 0, 0, *options, *LATEST)
-    assert committed_offset(kafka, stage.group, stage.topic)[0] == 600, "the decision is committed without a new row"
-    learn(stage, 600, 1000)
-    require_same(stage, once=[*range(500), *range(600, 1000)])
+    learn(scenario, 0, 0, *options, *LATEST)
+    assert committed_offset(kafka, scenario.group, scenario.topic)[0] == 600, (
+        "the decision is committed without a new row"
+    )
+    learn(scenario, 600, 1000)
+    require_same(scenario, once=[*range(500), *range(600, 1000)])
 
 
 @pytest.mark.slow
@@ -255,15 +259,15 @@ def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_
 def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 600)
-    commit(stage, 5000)
-    assert "offsets 5000 to 5000 are needed, the log holds 0 to 600" in refused(stage, *RESET)
-    with stage.auditor(), Driftway(*stage.worker(*RESET, *lost)) as worker:
+    scenario = learned(kafka)
+    scenario.fill(500, 600)
+    commit(scenario, 5000)
+    assert "offsets 5000 to 5000 are needed, the log holds 0 to 600" in refused(scenario, *RESET)
+    with scenario.auditor(), Driftway(*scenario.worker(*RESET, *lost)) as worker:
         worker.await_text("running")
-        stage.fill(600)
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "all is read")
-    found = predicted(stage)
+        scenario.fill(600)
+        await_until(lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 1000, 30, "all is read")
+    found = predicted(scenario)
     assert sorted(offset for _, offset in found) == sorted({*range(500), *range(first, 1000)})
     assert found[0, first][-1] == 0.0
 
@@ -275,83 +279,83 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:
     """Snapshot at 500, log start at 600, committed 650: rows 600 to 649 are learned without output."""
-    stage = learned(kafka)
-    learn_and_kill(stage, 500, 650)
-    stage.fill(650, 700)
-    delete_before(stage, stage.topic, 600)
-    assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(stage)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*lost)) as worker:
+    scenario = learned(kafka)
+    learn_and_kill(scenario, 500, 650)
+    scenario.fill(650, 700)
+    delete_before(scenario, scenario.topic, 600)
+    assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(scenario)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*lost)) as worker:
         worker.await_text("running")
-        stage.fill(700)
+        scenario.fill(700)
         auditor.await_all(650 + 1000 - first)
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(650), *range(first, 1000)]
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(650), *range(first, 1000)]
 
 
 @pytest.mark.slow
 def test_log_emptied_behind_the_marker_of_its_last_transaction_says_that_nothing_may_be_lost(kafka: str) -> None:
     """The committed offset is that of the marker, which is deleted too: it is not known whether events were."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    sender = Producer({"bootstrap.servers": kafka, "transactional.id": stage.topic})
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    sender = Producer({"bootstrap.servers": kafka, "transactional.id": scenario.topic})
     sender.init_transactions()
     sender.begin_transaction()
-    for event in stage.events[0][:500]:
-        sender.produce(stage.topic, event, partition=0)
+    for event in scenario.events[0][:500]:
+        sender.produce(scenario.topic, event, partition=0)
     sender.commit_transaction()
-    learn(stage, 0, 0)
-    delete_before(stage, stage.topic, 501)
-    sentence = refused(stage)
+    learn(scenario, 0, 0)
+    delete_before(scenario, scenario.topic, 501)
+    sentence = refused(scenario)
     assert "offsets 500 to 500 are needed, the log holds 501 to 501: it is empty; if only markers" in sentence
-    learn(stage, 500, 600, *EARLIEST)
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(501, 601)]
+    learn(scenario, 500, 600, *EARLIEST)
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(501, 601)]
 
 
 @pytest.mark.slow
 def test_retention_behind_both_and_told_latest(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500, 900)
-    delete_before(stage, stage.topic, 800)
-    with stage.auditor() as auditor, Driftway(*stage.worker(*LATEST)) as worker:
+    scenario = learned(kafka)
+    scenario.fill(500, 900)
+    delete_before(scenario, scenario.topic, 800)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*LATEST)) as worker:
         worker.await_text("running")
-        stage.fill(900)
+        scenario.fill(900)
         auditor.await_all(600)
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(900, 1000)]
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(900, 1000)]
 
 
 @pytest.mark.slow
 def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_more(kafka: str) -> None:
-    stage = learned(kafka)
-    stage.fill(500)
-    commit(stage, 600)
-    delete_before(stage, stage.topic, 800)
-    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(stage, *REPLAY)
-    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(stage, *RESET)
-    learn(stage, 0, 0, *RESET, *EARLIEST)
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
+    scenario = learned(kafka)
+    scenario.fill(500)
+    commit(scenario, 600)
+    delete_before(scenario, scenario.topic, 800)
+    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(scenario, *REPLAY)
+    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(scenario, *RESET)
+    learn(scenario, 0, 0, *RESET, *EARLIEST)
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(800, 1000)]
 
 
 @pytest.mark.slow
 def test_offset_set_behind_the_marker_of_a_transaction_at_the_end_of_the_log(kafka: str) -> None:
     """No record follows the last row: the restored partition must run without waiting for one."""
-    stage = FaultScenario(kafka, partitions=1, rows=600)
-    write_in_transaction(stage, 0, 500)
-    learn(stage, 0, 0)
-    commit(stage, 501)
-    learn(stage, 0, 0, *REPLAY)
-    assert committed_offset(kafka, stage.group, stage.topic)[0] == 501
-    write_in_transaction(stage, 500, 600)
-    learn(stage, 0, 0)
-    found = predicted(stage)
+    scenario = FaultScenario(kafka, partitions=1, rows=600)
+    write_in_transaction(scenario, 0, 500)
+    learn(scenario, 0, 0)
+    commit(scenario, 501)
+    learn(scenario, 0, 0, *REPLAY)
+    assert committed_offset(kafka, scenario.group, scenario.topic)[0] == 501
+    write_in_transaction(scenario, 500, 600)
+    learn(scenario, 0, 0)
+    found = predicted(scenario)
     assert sorted(offset for _, offset in found) == [*range(500), *range(501, 601)]
     for row in range(500, 600):
-        assert bits(found[0, row + 1][0]) == bits(stage.expected[0, row])
+        assert bits(found[0, row + 1][0]) == bits(scenario.expected[0, row])
 
 
-def write_in_transaction(stage: FaultScenario, first: int, last: int) -> None:
+def write_in_transaction(scenario: FaultScenario, first: int, last: int) -> None:
     """Produce rows in one transaction, whose marker takes an offset of its own."""
-    properties = {"bootstrap.servers": stage.bootstrap, "transactional.id": stage.topic}
+    properties = {"bootstrap.servers": scenario.bootstrap, "transactional.id": scenario.topic}
     producer = Producer(quiet(properties))
     producer.init_transactions(30)
     producer.begin_transaction()
-    for event in stage.events[0][first:last]:
-        producer.produce(stage.topic, event, partition=0)
+    for event in scenario.events[0][first:last]:
+        producer.produce(scenario.topic, event, partition=0)
     producer.commit_transaction(30)

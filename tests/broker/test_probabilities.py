@@ -70,23 +70,23 @@ def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [JSON, PACKED])
 def test_a_group_that_an_earlier_version_began_goes_on_without_and_can_be_audited(kafka: str, form: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1500)
-    options = stage.worker(*OPTIONS[2:], "--output-format", form, "--stop-at-end")
-    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
-    stage.fill(0, 700)
+    scenario = FaultScenario(kafka, partitions=1, rows=1500)
+    options = scenario.worker(*OPTIONS[2:], "--output-format", form, "--stop-at-end")
+    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    scenario.fill(0, 700)
     with EarlierDriftway(*options) as earlier:
-        assert earlier.wait() == 0, earlier.story()
-    stage.fill(700)
+        assert earlier.wait() == 0, earlier.summary()
+    scenario.fill(700)
     done = driftway(*options)
     assert done.code == 0, done.stderr
-    values = [one.value or b"" for one in read_all(kafka, f"{stage.prefix}.predictions")]
-    assert len(values) == stage.rows
+    values = [one.value or b"" for one in read_all(kafka, f"{scenario.prefix}.predictions")]
+    assert len(values) == scenario.rows
     assert not [value for value in values if b'"probability"' in value or value[0] == 3]
-    assert b"calibration_error" not in b"".join(one.value for one in read_all(kafka, f"{stage.prefix}.accuracy"))
+    assert b"calibration_error" not in b"".join(one.value for one in read_all(kafka, f"{scenario.prefix}.accuracy"))
     audit = driftway("audit", *place, "--learner", "dfop:mu=0.01", *OPTIONS[2:], "--json")
     assert audit.code == 0, audit.stderr
     (account,) = json.loads(audit.stdout)["partitions"]
-    assert (account["begin"], account["end"], account["unchecked"]) == (0, stage.rows, [])
+    assert (account["begin"], account["end"], account["unchecked"]) == (0, scenario.rows, [])
     assert account["snapshots"] >= 2
     shown = driftway("snapshot", "show", *place, "--partition", "0", "--at", "100", "--json")
     assert shown.code == 0, shown.stderr

@@ -27,140 +27,143 @@ MODELS = "--learner", CHAMPION, "--learner", CHALLENGER, "--accuracy-every", str
 
 
 def sea(kafka: str, partitions: int = 2) -> FaultScenario:
-    """A stage whose rows are those of `sea`, on which the challenger is better from the beginning."""
-    stage = FaultScenario(kafka, partitions=partitions, rows=ROWS)
+    """A scenario whose rows are those of `sea`, on which the challenger is better from the beginning."""
+    scenario = FaultScenario(kafka, partitions=partitions, rows=ROWS)
     block = next(open_stream("sea").blocks(partitions * ROWS))
     for partition in range(partitions):
-        stage.events[partition] = encode_events(block.X[partition::partitions], block.y[partition::partitions], 0)
-    return stage
+        scenario.events[partition] = encode_events(block.X[partition::partitions], block.y[partition::partitions], 0)
+    return scenario
 
 
-def worker(stage: FaultScenario, *promote: str) -> tuple[str, ...]:
-    """Arguments of a worker of the stage, with these models."""
-    words = list(stage.worker())
+def worker(scenario: FaultScenario, *promote: str) -> tuple[str, ...]:
+    """Arguments of a worker of the scenario, with these models."""
+    words = list(scenario.worker())
     at = words.index(LEARNER)
     given = f"when-better={','.join(promote or ('0.01', '500', NEVER_AGAIN))}"
     return (*words[: at - 1], *words[at + 1 :], *MODELS, "--promote", given)
 
 
-def audit(stage: FaultScenario) -> Finished:
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+def audit(scenario: FaultScenario) -> Finished:
+    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
     return driftway("audit", *place, *MODELS)
 
 
-def require_promoted_once(stage: FaultScenario) -> None:
+def require_promoted_once(scenario: FaultScenario) -> None:
     """Check that both partitions have taken one plan of workers, and that the audit passes from the first offset."""
-    first, second = history(stage)
+    first, second = history(scenario)
     assert (first["plan"], second["plan"]) == (1, 2)
     assert [model["learner"] for model in second["models"]] == [CHALLENGER, CHAMPION]
     assert second["change"].startswith(f"promote {CHALLENGER} (by a worker: better than {CHAMPION}, p <= ")
-    assert list(second["taken_at"]) == [str(partition) for partition in range(stage.partitions)]
+    assert list(second["taken_at"]) == [str(partition) for partition in range(scenario.partitions)]
     assert all(0 < offset < ROWS for offset in second["taken_at"].values())
-    done = audit(stage)
+    done = audit(scenario)
     assert done.code == 0, done
 
 
 def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
-    stage = sea(kafka)
-    with stage.auditor() as auditor, Driftway(*worker(stage)) as running:
+    scenario = sea(kafka)
+    with scenario.auditor() as auditor, Driftway(*worker(scenario)) as running:
         running.await_text("challengers are watched")
-        stage.fill(0, ROWS // 2)
+        scenario.fill(0, ROWS // 2)
         auditor.await_all(ROWS)
         await_until(lambda: running.stderr.count("plan taken") == 2, 30, "both partitions have taken the plan")
-        stage.fill(ROWS // 2, ROWS)
+        scenario.fill(ROWS // 2, ROWS)
         auditor.await_all(2 * ROWS)
         running.await_text("challengers are watched plan=2")
         running.terminate()
-        assert running.wait(30) == 0, running.story()
-        story = running.stderr
-    assert story.count("promoted plan=2") == 1
-    assert "challengers are watched plan=1 champion=perceptron" in story
-    assert "challengers are watched plan=2 champion=arow" in story
-    require_promoted_once(stage)
+        assert running.wait(30) == 0, running.summary()
+        summary = running.stderr
+    assert summary.count("promoted plan=2") == 1
+    assert "challengers are watched plan=1 champion=perceptron" in summary
+    assert "challengers are watched plan=2 champion=arow" in summary
+    require_promoted_once(scenario)
 
 
 @pytest.mark.slow
 def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str) -> None:
     """The one that is demoted is tested again: also by a worker that has seen none of it."""
-    stage = sea(kafka, partitions=1)
-    with stage.auditor() as auditor, Driftway(*worker(stage, "0.01", "500", "500")) as running:
-        stage.fill(0, 100)
+    scenario = sea(kafka, partitions=1)
+    with scenario.auditor() as auditor, Driftway(*worker(scenario, "0.01", "500", "500")) as running:
+        scenario.fill(0, 100)
         auditor.await_all(100)
-        change(stage, "add", "no_change")
-        change(stage, "promote", "no_change")
+        change(scenario, "add", "no_change")
+        change(scenario, "promote", "no_change")
         await_until(lambda: running.stderr.count("plan taken") == 2, 30, "the plans are taken")
-        stage.fill(100, 400)
+        scenario.fill(100, 400)
         auditor.await_all(400)
         running.kill()
-    with stage.auditor() as auditor, Driftway(*worker(stage, "0.01", "500", "500")) as running:
+    with scenario.auditor() as auditor, Driftway(*worker(scenario, "0.01", "500", "500")) as running:
         running.await_text("challengers are watched plan=3")
-        stage.fill(400, ROWS // 2)
+        scenario.fill(400, ROWS // 2)
         auditor.await_all(ROWS // 2)
         await_until(lambda: "plan taken" in running.stderr, 30, "the plan is taken")
         running.terminate()
-        assert running.wait(30) == 0, running.story()
-    *_, last = history(stage)
+        assert running.wait(30) == 0, running.summary()
+    *_, last = history(scenario)
     assert last["plan"] == 4
     assert last["change"].startswith(f"promote {CHALLENGER} (by a worker: better than no_change")
     assert last["taken_at"]["0"] >= 600, "500 rows under plan 3"
-    assert audit(stage).code == 0
+    assert audit(scenario).code == 0
 
 
 def test_the_page_works_as_it_is_typed(kafka: str) -> None:
-    stage = sea(kafka, partitions=1)
-    renamed = {"EVENTS": stage.topic, "sea": stage.group}
+    scenario = sea(kafka, partitions=1)
+    renamed = {"EVENTS": scenario.topic, "sea": scenario.group}
     (line,) = (line for line in typed(PAGE) if line.startswith("driftway worker ") and "--promote" in line)
     words = [renamed.get(word, word) for word in shlex.split(line)[1:]]
-    with stage.auditor() as auditor, Driftway(*words, "--bootstrap", kafka, "--http-port", "0") as running:
-        stage.fill()
+    with scenario.auditor() as auditor, Driftway(*words, "--bootstrap", kafka, "--http-port", "0") as running:
+        scenario.fill()
         auditor.await_all(ROWS)
         running.await_text("plan taken partition=0 plan=2")
         port = running.stderr.partition("port=")[2].split()[0]
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
             assert (
-                f'driftway_promotions_total{{group="{stage.group}",topic="{stage.topic}"}} 1.0' in page.read().decode()
+                f'driftway_promotions_total{{group="{scenario.group}",topic="{scenario.topic}"}} 1.0'
+                in page.read().decode()
             )
         running.terminate()
-        assert running.wait(30) == 0, running.story()
-    assert history(stage)[1]["change"].startswith(f"promote {CHALLENGER} (by a worker: better than {CHAMPION}, p <= ")
+        assert running.wait(30) == 0, running.summary()
+    assert history(scenario)[1]["change"].startswith(
+        f"promote {CHALLENGER} (by a worker: better than {CHAMPION}, p <= "
+    )
 
 
 @pytest.mark.parametrize("fault", slow_but([DECIDED], [DECIDED, PRODUCED, COMMITTED]))
 def test_a_worker_killed_while_it_promotes(kafka: str, fault: str) -> None:
     """The next one decides from the same log: the plan is written once, and no row is lost."""
-    stage = sea(kafka)
-    options = worker(stage)
-    with stage.auditor() as auditor:
+    scenario = sea(kafka)
+    options = worker(scenario)
+    with scenario.auditor() as auditor:
         with FaultyPromotions(fault, *options) as victim:
-            stage.fill(0, ROWS // 2)
-            assert victim.wait(60) == -9, victim.story()
+            scenario.fill(0, ROWS // 2)
+            assert victim.wait(60) == -9, victim.summary()
         with Driftway(*options) as running:
             await_until(lambda: running.stderr.count("plan taken") == 2, 60, "both partitions have taken the plan")
-            stage.fill(ROWS // 2, ROWS)
+            scenario.fill(ROWS // 2, ROWS)
             auditor.await_all(2 * ROWS)
             running.terminate()
-            assert running.wait(30) == 0, running.story()
+            assert running.wait(30) == 0, running.summary()
             assert ("promoted plan=2" in running.stderr) == (fault != COMMITTED)
-    require_promoted_once(stage)
+    require_promoted_once(scenario)
 
 
 def test_two_workers_that_decide_at_the_same_moment(kafka: str) -> None:
-    stage = sea(kafka)
-    arguments = EVERYBODY, *worker(stage)
-    with stage.auditor() as auditor, FaultyPromotions(*arguments) as one, FaultyPromotions(*arguments) as other:
+    scenario = sea(kafka)
+    arguments = EVERYBODY, *worker(scenario)
+    with scenario.auditor() as auditor, FaultyPromotions(*arguments) as one, FaultyPromotions(*arguments) as other:
         workers = one, other
         for running in workers:
             running.await_text("challengers are watched plan=1")
-        stage.fill(0, ROWS // 2)
+        scenario.fill(0, ROWS // 2)
         auditor.await_all(ROWS, 60)
         for running in workers:
             await_until(
                 lambda running=running: "challengers are watched plan=2" in running.stderr, 60, "it knows the plan"
             )
-        stage.fill(ROWS // 2, ROWS)
+        scenario.fill(ROWS // 2, ROWS)
         auditor.await_all(2 * ROWS, 60)
         assert sum(running.stderr.count("promoted plan=2") for running in workers) == 1
         for running in workers:
             running.terminate()
-            assert running.wait(30) == 0, running.story()
-    require_promoted_once(stage)
+            assert running.wait(30) == 0, running.summary()
+    require_promoted_once(scenario)

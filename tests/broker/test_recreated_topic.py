@@ -29,35 +29,39 @@ OLD = 400
 
 def learned(kafka: str, *more: str) -> FaultScenario:
     """A scenario whose first rows were learned by a worker that has exited."""
-    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
-    stage.fill(0, OLD)
-    ended = driftway(*stage.worker("--stop-at-end", *more))
+    scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    scenario.fill(0, OLD)
+    ended = driftway(*scenario.worker("--stop-at-end", *more))
     assert ended.code == 0, ended
-    return stage
+    return scenario
 
 
-def make_again(stage: FaultScenario, rows: int) -> None:
+def make_again(scenario: FaultScenario, rows: int) -> None:
     """Delete the input, make it again, and write the rows after the old ones to it."""
-    empty(stage.bootstrap, stage.topic, stage.partitions)
-    produce(stage.bootstrap, stage.topic, stage.events[0][OLD : OLD + rows])
+    empty(scenario.bootstrap, scenario.topic, scenario.partitions)
+    produce(scenario.bootstrap, scenario.topic, scenario.events[0][OLD : OLD + rows])
 
 
-def offsets(stage: FaultScenario) -> list[int]:
+def offsets(scenario: FaultScenario) -> list[int]:
     """Input offsets of all predictions, in log order."""
-    return [read_json(one.value or b"")["offset"] for one in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
+    return [
+        read_json(one.value or b"")["offset"] for one in read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")
+    ]
 
 
-def scores(stage: FaultScenario) -> list[float]:
-    return [read_json(one.value or b"")["score"] for one in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
+def scores(scenario: FaultScenario) -> list[float]:
+    return [
+        read_json(one.value or b"")["score"] for one in read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")
+    ]
 
 
-def expected(stage: FaultScenario, rows: Iterable[int]) -> list[float]:
-    return [stage.expected[0, row] for row in rows]
+def expected(scenario: FaultScenario, rows: Iterable[int]) -> list[float]:
+    return [scenario.expected[0, row] for row in rows]
 
 
-def audited(stage: FaultScenario) -> tuple[int, str]:
+def audited(scenario: FaultScenario) -> tuple[int, str]:
     ended = driftway(
-        "audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner",
+        "audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap, "--learner",
         "dfop:mu=0.01",
     )  # fmt: skip
     return ended.code, ended.stderr + ended.stdout
@@ -66,168 +70,168 @@ def audited(stage: FaultScenario) -> tuple[int, str]:
 @pytest.mark.parametrize("rows", slow_but([50], [50, 399]))
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
-    stage = learned(kafka, "--guarantee", guarantee)
-    make_again(stage, rows)
+    scenario = learned(kafka, "--guarantee", guarantee)
+    make_again(scenario, rows)
     for more in OTHERS:
-        ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
+        ended = driftway(*scenario.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == CANNOT_RESTORE, ended
         assert "was deleted and recreated" in ended.stderr
         assert "only --on-offset-out-of-range earliest goes on" in ended.stderr
-    assert len(offsets(stage)) == OLD
-    assert audited(stage)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
+    assert len(offsets(scenario)) == OLD
+    assert audited(scenario)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
     for more in (EARLIEST, ()):  # the option is needed once only
-        ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
+        ended = driftway(*scenario.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == 0, ended
-        assert offsets(stage) == [*range(OLD), *range(rows)]
+        assert offsets(scenario) == [*range(OLD), *range(rows)]
     # What was learned is kept: the clean stop wrote a snapshot at the end of the old topic.
-    assert scores(stage) == expected(stage, range(OLD + rows))
-    assert audited(stage)[0] == 0, audited(stage)
+    assert scores(scenario) == expected(scenario, range(OLD + rows))
+    assert audited(scenario)[0] == 0, audited(scenario)
 
 
 @pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
 @pytest.mark.parametrize("rows", slow_but([5], [5, 400]))
 def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
-    with Driftway(*stage.worker("--client", client, *EARLIEST)) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    with Driftway(*scenario.worker("--client", client, *EARLIEST)) as worker:
         worker.await_text("running")
-        stage.fill(0, OLD)
-        await_until(lambda: len(offsets(stage)) == OLD, 60, "the old rows are predicted")
-        make_again(stage, rows)
-        await_until(lambda: len(offsets(stage)) >= OLD + rows, 90, "the new rows are predicted")
+        scenario.fill(0, OLD)
+        await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
+        make_again(scenario, rows)
+        await_until(lambda: len(offsets(scenario)) >= OLD + rows, 90, "the new rows are predicted")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    assert offsets(stage) == [*range(OLD), *range(rows)]
-    assert scores(stage) == expected(stage, range(OLD + rows))
-    assert audited(stage)[0] == 0, audited(stage)
+        assert worker.wait() == 0, worker.summary()
+    assert offsets(scenario) == [*range(OLD), *range(rows)]
+    assert scores(scenario) == expected(scenario, range(OLD + rows))
+    assert audited(scenario)[0] == 0, audited(scenario)
 
 
 def test_predictions_deleted_after_a_clean_stop_are_written_again(kafka: str) -> None:
     """The last commit is that of the stop: it has a snapshot and no outputs, so it proves nothing about them."""
-    stage = learned(kafka, "--snapshot-rows", "100000")
-    empty(kafka, f"{stage.prefix}.predictions", stage.partitions)
-    produce(kafka, stage.topic, stage.events[0][OLD : OLD + 50])
-    ended = driftway(*stage.worker("--stop-at-end"))
+    scenario = learned(kafka, "--snapshot-rows", "100000")
+    empty(kafka, f"{scenario.prefix}.predictions", scenario.partitions)
+    produce(kafka, scenario.topic, scenario.events[0][OLD : OLD + 50])
+    ended = driftway(*scenario.worker("--stop-at-end"))
     assert ended.code == 0, ended
     assert "writing the missing outputs again" in ended.stderr
-    assert offsets(stage) == [*range(OLD + 50)]
-    assert scores(stage) == expected(stage, range(OLD + 50))
-    assert audited(stage)[0] == 0, audited(stage)
+    assert offsets(scenario) == [*range(OLD + 50)]
+    assert scores(scenario) == expected(scenario, range(OLD + 50))
+    assert audited(scenario)[0] == 0, audited(scenario)
 
 
 def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
-    with Driftway(*stage.worker()) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    with Driftway(*scenario.worker()) as worker:
         worker.await_text("running")
-        stage.fill(0, OLD)
-        await_until(lambda: len(offsets(stage)) == OLD, 60, "the old rows are predicted")
-        make_again(stage, OLD)
-        assert worker.wait(90) == CANNOT_RESTORE, worker.story()
+        scenario.fill(0, OLD)
+        await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
+        make_again(scenario, OLD)
+        assert worker.wait(90) == CANNOT_RESTORE, worker.summary()
         assert "was deleted and recreated" in worker.stderr
-    assert len(offsets(stage)) == OLD
+    assert len(offsets(scenario)) == OLD
 
 
 @pytest.mark.slow
 def test_several_partitions_are_predicted_from_the_start_of_each(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=3, rows=200)
-    with Driftway(*stage.worker(*EARLIEST)) as worker:
+    scenario = FaultScenario(kafka, partitions=3, rows=200)
+    with Driftway(*scenario.worker(*EARLIEST)) as worker:
         worker.await_text("running")
-        stage.fill(0, 100)
-        await_until(lambda: len(offsets(stage)) == 300, 60, "the old rows are predicted")
-        empty(kafka, stage.topic, 3)
+        scenario.fill(0, 100)
+        await_until(lambda: len(offsets(scenario)) == 300, 60, "the old rows are predicted")
+        empty(kafka, scenario.topic, 3)
         for partition, count in enumerate((100, 0, 30)):
-            produce(kafka, stage.topic, stage.events[partition][100 : 100 + count], partition)
-        await_until(lambda: len(offsets(stage)) >= 430, 90, "the new rows are predicted")
+            produce(kafka, scenario.topic, scenario.events[partition][100 : 100 + count], partition)
+        await_until(lambda: len(offsets(scenario)) >= 430, 90, "the new rows are predicted")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    assert len(offsets(stage)) == 430
+        assert worker.wait() == 0, worker.summary()
+    assert len(offsets(scenario)) == 430
 
 
 def labelled(kafka: str) -> tuple[FaultScenario, str, tuple[str, ...]]:
     """A scenario with a label topic, from which half of the labels were read."""
-    stage = FaultScenario(kafka, partitions=1, rows=200)
-    labels = create_topic(kafka, f"{stage.topic}.labels")
+    scenario = FaultScenario(kafka, partitions=1, rows=200)
+    labels = create_topic(kafka, f"{scenario.topic}.labels")
     options = ("--label-topic", labels, "--label-wait", "1000")
     events = [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)]
-    produce(kafka, stage.topic, events)
+    produce(kafka, scenario.topic, events)
     produce(kafka, labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(100)])
-    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
-    ended = driftway(*stage.worker("--stop-at-end", *options))
+    produce(kafka, scenario.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
+    ended = driftway(*scenario.worker("--stop-at-end", *options))
     assert ended.code == 0, ended
-    return stage, labels, options
+    return scenario, labels, options
 
 
 def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka: str) -> None:
-    stage, labels, options = labelled(kafka)
+    scenario, labels, options = labelled(kafka)
     empty(kafka, labels, 1)
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
-    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
-    ended = driftway(*stage.worker("--stop-at-end", *options))
+    produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
+    ended = driftway(*scenario.worker("--stop-at-end", *options))
     assert ended.code == CANNOT_RESTORE, ended
     assert f"label topic {labels} was deleted and recreated" in ended.stderr
-    ended = driftway(*stage.worker("--stop-at-end", *options, *EARLIEST))
+    ended = driftway(*scenario.worker("--stop-at-end", *options, *EARLIEST))
     assert ended.code == 0, ended
-    assert offsets(stage) == list(range(200))
+    assert offsets(scenario) == list(range(200))
 
 
 def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_the_user_says_so(kafka: str) -> None:
-    stage, labels, options = labelled(kafka)
+    scenario, labels, options = labelled(kafka)
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
     client = admin(kafka)  # a collected client never answers
     for future in client.delete_records([TopicPartition(labels, 0, 130)]).values():
         future.result(timeout=20)
-    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
+    produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
     for more in OTHERS:
-        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == CANNOT_RESTORE, ended
         assert f"labels of {labels} are needed from offset 100 on, its log begins at 130; only --on-off" in ended.stderr
     for more in (EARLIEST, ()):
-        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
-        assert offsets(stage) == list(range(200))
+        assert offsets(scenario) == list(range(200))
     assert "labels_set_aside" not in ended.stderr, "those that are left find their events"
-    audit = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    audit = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
     assert audit.code == 0, audit
 
 
 def test_labels_that_are_deleted_after_they_were_merged_are_needed_by_a_replay(kafka: str) -> None:
     """No snapshot has them, and the record of their order is given up with them: an audit begins behind both."""
-    stage = FaultScenario(kafka, partitions=1, rows=200)
-    labels = create_topic(kafka, f"{stage.topic}.labels")
+    scenario = FaultScenario(kafka, partitions=1, rows=200)
+    labels = create_topic(kafka, f"{scenario.topic}.labels")
     options = ("--label-topic", labels, "--label-wait", "1000", "--snapshot-interval", "600")
-    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(50)])
-    assert driftway(*stage.worker("--stop-at-end", *options)).code == 0
+    produce(kafka, scenario.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(50)])
+    assert driftway(*scenario.worker("--stop-at-end", *options)).code == 0
     produce(kafka, labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(50)])
-    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
-    with Driftway(*stage.worker(*options)) as worker:
-        await_until(lambda: len(offsets(stage)) == 100, 60, "all rows are predicted")
+    produce(kafka, scenario.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
+    with Driftway(*scenario.worker(*options)) as worker:
+        await_until(lambda: len(offsets(scenario)) == 100, 60, "all rows are predicted")
         worker.kill()
     client = admin(kafka)  # a collected client never answers
     for future in client.delete_records([TopicPartition(labels, 0, 25)]).values():
         future.result(timeout=20)
-    ended = driftway(*stage.worker("--stop-at-end", *options))
+    ended = driftway(*scenario.worker("--stop-at-end", *options))
     assert ended.code == CANNOT_RESTORE, ended
     for more, rows in ((EARLIEST, 50), ((), 50)):
-        produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(rows)])
-        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(rows)])
+        ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
-    assert offsets(stage) == list(range(200))
-    audit = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    assert offsets(scenario) == list(range(200))
+    audit = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
     assert audit.code == 0, audit
 
 
 @pytest.mark.slow
 def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
-    stage, labels, options = labelled(kafka)
-    empty(kafka, stage.topic, 1)
-    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(60)])
+    scenario, labels, options = labelled(kafka)
+    empty(kafka, scenario.topic, 1)
+    produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(60)])
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
-    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"h%d"}' % i for i in range(40)])
-    ended = driftway(*stage.worker("--stop-at-end", *options))
+    produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"h%d"}' % i for i in range(40)])
+    ended = driftway(*scenario.worker("--stop-at-end", *options))
     assert ended.code == CANNOT_RESTORE, ended
     for more in (EARLIEST, ()):
-        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
-        assert offsets(stage) == [*range(150), *range(100)]
+        assert offsets(scenario) == [*range(150), *range(100)]
 
 
 def test_a_request_sent_too_early_is_sent_again(kafka: str) -> None:

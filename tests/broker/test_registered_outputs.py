@@ -26,9 +26,9 @@ ROWS, FIRST, SECOND = 800, 500, 650
 MODELS = ("--learner", "arow", "--emit", "all", "--coverage", "0.9", "--accuracy-every", "200")
 
 
-def read(stub: Stub, stage: FaultScenario, name: str) -> list[dict[str, Any]]:
+def read(stub: Stub, scenario: FaultScenario, name: str) -> list[dict[str, Any]]:
     """Return all records of an output as the registry's own client reads them, by partition."""
-    topic = f"{stage.prefix}.{name}"
+    topic = f"{scenario.prefix}.{name}"
     where = SerializationContext(topic, MessageField.VALUE)
     message = ProtobufDeserializer(message_class("binary"), {"use.deprecated.format": False})
     readers = {
@@ -36,46 +36,46 @@ def read(stub: Stub, stage: FaultScenario, name: str) -> list[dict[str, Any]]:
         2: lambda value, at: plain(message(value, at)),
         3: JSONDeserializer(None, schema_registry_client=client(stub.url), conf=BY_TOPIC),
     }
-    records = sorted(read_all(stage.bootstrap, topic), key=lambda one: (one.partition, one.offset))
+    records = sorted(read_all(scenario.bootstrap, topic), key=lambda one: (one.partition, one.offset))
     return [readers[schema_id_of(one.value or b"")](one.value, where) for one in records]
 
 
 def test_they_are_written_once_audited_and_read(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    place = "--input", stage.topic, "--bootstrap", kafka
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    place = "--input", scenario.topic, "--bootstrap", kafka
     with Stub() as stub:
         registry = "--registry", stub.url
         binary = *MODELS, "--output-format", "avro", *registry
 
         def audit(*more: str) -> Finished:
-            return driftway("audit", *place, "--group", stage.group, "--coverage", "0.9", *more)
+            return driftway("audit", *place, "--group", scenario.group, "--coverage", "0.9", *more)
 
         lost = driftway("worker", "--input", "NONE", "--group", "g", "--bootstrap", kafka, *binary)
         assert (lost.code, stub.versions) == (2, {}), "nothing is registered for an input that there is not"
-        with stage.auditor() as auditor:
-            with CrashingDriftway(Step.FLUSHED, 6, *stage.worker(*binary)) as victim:
-                fed = stage.feed_until_ended(auditor, victim, 0)
+        with scenario.auditor() as auditor:
+            with CrashingDriftway(Step.FLUSHED, 6, *scenario.worker(*binary)) as victim:
+                fed = scenario.feed_until_ended(auditor, victim, 0)
             assert fed <= FIRST
-            stage.fill(fed, FIRST)
-            with Driftway(*stage.worker(*binary, "--stop-at-end")) as worker:
-                assert worker.wait(60) == 0, worker.story()
+            scenario.fill(fed, FIRST)
+            with Driftway(*scenario.worker(*binary, "--stop-at-end")) as worker:
+                assert worker.wait(60) == 0, worker.summary()
             for first, last, form in ((FIRST, SECOND, "protobuf"), (SECOND, ROWS, "json-schema")):
-                stage.fill(first, last)
-                done = driftway(*stage.worker(*MODELS, "--output-format", form, *registry, "--stop-at-end"))
+                scenario.fill(first, last)
+                done = driftway(*scenario.worker(*MODELS, "--output-format", form, *registry, "--stop-at-end"))
                 assert done.code == 0, done.stderr
             auditor.await_all(2 * ROWS)
-        auditor.require(stage.expected)
+        auditor.require(scenario.expected)
         assert {name: sorted(ids) for name, ids in stub.versions.items()} == {
-            f"{stage.prefix}.{name}-value": [1, 2, 3] for name in ("predictions", "challengers")
+            f"{scenario.prefix}.{name}-value": [1, 2, 3] for name in ("predictions", "challengers")
         }
 
-        found = read(stub, stage, "predictions")
+        found = read(stub, scenario, "predictions")
         assert [one["offset"] for one in found] == 2 * list(range(ROWS))
         assert found[0].keys() ^ found[-1].keys() == {"kind", "plan"}, "JSON has no kind, and the plan from 2 on"
         assert [str(one["id"]) for one in found] == [str(one["offset"]) for one in found]
-        assert [one["score"] for one in found] == [stage.expected[one["partition"], one["offset"]] for one in found]
+        assert [one["score"] for one in found] == [scenario.expected[one["partition"], one["offset"]] for one in found]
         assert {one["learner"] for one in found} == {LEARNER}
-        assert {one["learner"] for one in read(stub, stage, "challengers")} == {"arow"}
+        assert {one["learner"] for one in read(stub, scenario, "challengers")} == {"arow"}
         assert all(one["set"] is not None and 0 < one["probability"] < 1 for one in found[20:ROWS])
 
         held = audit(*registry, "--output-format", "avro", "--json")
@@ -91,8 +91,8 @@ def test_they_are_written_once_audited_and_read(kafka: str) -> None:
         other = audit(*registry, "--output-format", "avro")
         assert other.code == 1
         assert other.stderr.endswith(
-            f"predictions in {stage.prefix}.predictions have schema 1, which is not that of avro predictions of this "
-            "target in the registry\n"
+            f"predictions in {scenario.prefix}.predictions have schema 1, which is not that of avro predictions of "
+            "this target in the registry\n"
         )
 
         watched = driftway("watch", *place, "--once", "--json", "--metric", "precision")
@@ -101,7 +101,7 @@ def test_they_are_written_once_audited_and_read(kafka: str) -> None:
         newest = {row["newest_prediction"]["prediction"] for row in rows}
         assert [(row["offsets"], row["lag"], newest <= {0, 1}) for row in rows] == 2 * [(ROWS, 0, True)]
         for offset in (FIRST - 1, FIRST, SECOND):
-            one = "--group", stage.group, "--partition", "1", "--offset", str(offset)
+            one = "--group", scenario.group, "--partition", "1", "--offset", str(offset)
             explained = driftway("explain", *place, *one, "--json")
             assert explained.code == 0, explained.stderr
             assert json.loads(explained.stdout)["emitted"]["verdict"] == "same", explained.stdout

@@ -84,7 +84,7 @@ class Mixed:
         self.good = [offset for offset in range(n) if offset not in self.bad]
 
 
-def stage(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
+def fill_topic(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
     """Fill the topic; return the scores of an offline run over only the good rows, by partition and offset."""
     create_topic(kafka, topic, len(mixed))
     for partition, share in enumerate(mixed):
@@ -130,7 +130,7 @@ def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: s
         mixed.append(Mixed(chance, partition, GOOD, odd))
     kinds = Counter(reason for share in mixed for _, reason in share.bad.values())
     assert len(kinds) >= 11
-    expected = stage(kafka, topic, mixed)
+    expected = fill_topic(kafka, topic, mixed)
     done = driftway(
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end"
     )
@@ -142,7 +142,7 @@ def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> Non
     """The first rows have no label, as with delayed labels."""
     chance = random.Random(32)
     mixed = [Mixed(chance, 9, 5000, [packed_malformed(chance) for _ in range(300)], packed=True)]
-    expected = stage(kafka, topic, mixed)
+    expected = fill_topic(kafka, topic, mixed)
     done = driftway(
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end",
         "--format", "packed",

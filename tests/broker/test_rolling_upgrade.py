@@ -33,13 +33,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @contextmanager
-def flowing(stage: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
+def flowing(scenario: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
     """Produce rows of every partition all the time; yield a list with how many, which are all predicted at the end."""
     fed, ended = [0], threading.Event()
 
     def feed() -> None:
-        while not ended.wait(0.1) and fed[0] < stage.rows:
-            stage.fill(fed[0], fed[0] + 20)
+        while not ended.wait(0.1) and fed[0] < scenario.rows:
+            scenario.fill(fed[0], fed[0] + 20)
             fed[0] += 20
 
     feeder = threading.Thread(target=feed, name="feeder")
@@ -48,7 +48,7 @@ def flowing(stage: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
         yield fed
         ended.set()
         feeder.join()
-        await_until(lambda: auditor.seen >= fed[0] * stage.partitions, 60, "every row predicted")
+        await_until(lambda: auditor.seen >= fed[0] * scenario.partitions, 60, "every row predicted")
     finally:
         ended.set()
         feeder.join()
@@ -70,7 +70,7 @@ def start(stack: ExitStack, worker: Driftway) -> Driftway:
 def stop(worker: Driftway, auditor: Auditor) -> None:
     """Stop a worker, and wait until others have taken its partitions over."""
     worker.terminate()
-    assert worker.wait() == 0, worker.story()
+    assert worker.wait() == 0, worker.summary()
     await_more(auditor)
 
 
@@ -81,11 +81,11 @@ def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
     kafka: str, folders: Callable[[str], Path], version: str
 ) -> None:
     earlier = folders(version)
-    stage = FaultScenario(kafka, PARTITIONS, ROWS, seed=48, detectors=DETECTORS)
-    options = stage.worker("--learner", "arow")
-    with ExitStack() as stack, stage.auditor() as auditor:
+    scenario = FaultScenario(kafka, PARTITIONS, ROWS, seed=48, detectors=DETECTORS)
+    options = scenario.worker("--learner", "arow")
+    with ExitStack() as stack, scenario.auditor() as auditor:
         old = [start(stack, EarlierDriftway(earlier, *options)) for _ in range(2)]
-        with flowing(stage, auditor) as fed:
+        with flowing(scenario, auditor) as fed:
             await_more(auditor)
             new = []
             for worker in old:
@@ -95,14 +95,14 @@ def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
             for worker in new:
                 stop(worker, auditor)
         back.terminate()
-        assert back.wait() == 0, back.story()
+        assert back.wait() == 0, back.summary()
         for worker in (*old, *new, back):
             restored = [line for line in worker.stderr.splitlines() if " restored" in line]
             assert restored
             assert not any("note" in line for line in restored), restored  # the newest snapshot was used
-    auditor.require({place: score for place, score in stage.expected.items() if place[1] < fed[0]})
-    asked = ["--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER]
-    audited = driftway("audit", *asked, "--learner", "arow", *stage.watched)
+    auditor.require({place: score for place, score in scenario.expected.items() if place[1] < fed[0]})
+    asked = ["--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER]
+    audited = driftway("audit", *asked, "--learner", "arow", *scenario.watched)
     assert audited.code == 0, audited
 
 
@@ -112,27 +112,27 @@ def test_an_earlier_version_refuses_what_it_cannot_read_until_it_may_learn_the_l
     kafka: str, folders: Callable[[str], Path]
 ) -> None:
     folder = folders(BEFORE)
-    stage = FaultScenario(kafka, PARTITIONS, 900, seed=49)
-    with stage.auditor() as auditor, ExitStack() as stack:
-        worker = start(stack, Driftway(*stage.worker()))
-        stage.fill(0, 400)
+    scenario = FaultScenario(kafka, PARTITIONS, 900, seed=49)
+    with scenario.auditor() as auditor, ExitStack() as stack:
+        worker = start(stack, Driftway(*scenario.worker()))
+        scenario.fill(0, 400)
         auditor.await_all(400 * PARTITIONS)
-        with EarlierDriftway(folder, *stage.worker()) as old:
-            assert old.wait(START_SECONDS) == 4, old.story()
+        with EarlierDriftway(folder, *scenario.worker()) as old:
+            assert old.wait(START_SECONDS) == 4, old.summary()
             assert "cannot restore" in old.stderr
             assert "Traceback" not in old.stderr
-        stage.fill(400, 600)
+        scenario.fill(400, 600)
         auditor.await_all(600 * PARTITIONS)
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-        replayed = start(stack, EarlierDriftway(folder, *stage.worker("--if-unrestorable", "replay")))
-        stage.fill(600)
+        assert worker.wait() == 0, worker.summary()
+        replayed = start(stack, EarlierDriftway(folder, *scenario.worker("--if-unrestorable", "replay")))
+        scenario.fill(600)
         auditor.await_all(900 * PARTITIONS)
         replayed.terminate()
-        assert replayed.wait() == 0, replayed.story()
-    auditor.require(stage.expected)
+        assert replayed.wait() == 0, replayed.summary()
+    auditor.require(scenario.expected)
     audited = driftway(
-        "audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER
+        "audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER
     )
     assert audited.code == 1, audited  # neither version writes what both have written
     assert "@600 differs: expected the field probability, found none" in audited.stderr

@@ -40,53 +40,55 @@ LONG = ("--metric-window", "500000")
 """Makes two megabytes of state, so three chunks."""
 
 
-def snapshots(stage: FaultScenario) -> str:
-    return f"{stage.prefix}.snapshots"
+def snapshots(scenario: FaultScenario) -> str:
+    return f"{scenario.prefix}.snapshots"
 
 
-def staged(kafka: str, *more: str) -> FaultScenario:
-    """A stage with a snapshot at 400 (and perhaps before), learned up to 700."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
-    learn(stage, 0, 400, *EVERY_COMMIT, *more)
-    learn_and_kill(stage, 400, 700, *more)
-    offset, pointer = where(stage)
+def new_scenario(kafka: str, *more: str) -> FaultScenario:
+    """A scenario with a snapshot at 400 (and perhaps before), learned up to 700."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
+    learn(scenario, 0, 400, *EVERY_COMMIT, *more)
+    learn_and_kill(scenario, 400, 700, *more)
+    offset, pointer = where(scenario)
     assert (offset, pointer.state_offset) == (700, 400)
-    return stage
+    return scenario
 
 
-def where(stage: FaultScenario) -> tuple[int, Pointer]:
+def where(scenario: FaultScenario) -> tuple[int, Pointer]:
     """The committed offset and its pointer."""
-    offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic)
+    offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
     pointer = Pointer.parse(metadata)
     assert pointer is not None, metadata
     return offset, pointer
 
 
-def newest_chunks(stage: FaultScenario) -> list[bytes]:
+def newest_chunks(scenario: FaultScenario) -> list[bytes]:
     """The chunks that the committed pointer names."""
-    _, pointer = where(stage)
-    records = [r for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset >= pointer.first]
+    _, pointer = where(scenario)
+    records = [r for r in read_all(scenario.bootstrap, snapshots(scenario)) if r.offset >= pointer.first]
     return [record.value or b"" for record in records[: pointer.chunks]]
 
 
-def replaced(stage: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
+def replaced(scenario: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
     """Append `chunks` as a snapshot and commit a pointer to them at the group's current offset."""
-    offset, pointer = where(stage)
+    offset, pointer = where(scenario)
     keys = [record_keys.chunk_key(0, number) for number in chunks]
-    end = max((r.offset for r in read_all(stage.bootstrap, snapshots(stage), committed=False)), default=-1)
-    produce(stage.bootstrap, snapshots(stage), list(chunks.values()), keys=keys)
-    written = [r.offset for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset > end]
+    end = max((r.offset for r in read_all(scenario.bootstrap, snapshots(scenario), committed=False)), default=-1)
+    produce(scenario.bootstrap, snapshots(scenario), list(chunks.values()), keys=keys)
+    written = [r.offset for r in read_all(scenario.bootstrap, snapshots(scenario)) if r.offset > end]
     assert len(written) == len(chunks)
     new = Pointer(written[0], count or pointer.chunks, pointer.state_offset)
-    point(stage, offset, new)
+    point(scenario, offset, new)
     return new
 
 
-def point(stage: FaultScenario, offset: int, pointer: Pointer) -> None:
+def point(scenario: FaultScenario, offset: int, pointer: Pointer) -> None:
     """Commit an offset and a pointer as a worker does, both to the group and to the log."""
-    produce(stage.bootstrap, snapshots(stage), [CommitRecord(offset, offset, pointer).write()], keys=[b"0.position"])
-    commit(stage, offset, pointer.text())
+    produce(
+        scenario.bootstrap, snapshots(scenario), [CommitRecord(offset, offset, pointer).write()], keys=[b"0.position"]
+    )
+    commit(scenario, offset, pointer.text())
 
 
 def flipped(blob: bytes, at: int) -> bytes:
@@ -94,10 +96,10 @@ def flipped(blob: bytes, at: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ 0xFF]) + blob[at + 1 :]
 
 
-def stands_in(stage: FaultScenario, position: int, words: str, window: int = 1000) -> None:
+def stands_in(scenario: FaultScenario, position: int, words: str, window: int = 1000) -> None:
     """Check that a restore ends at `position`, notes `words`, and makes the first commit write a snapshot."""
     model = ModelSettings((Spec.parse(LEARNER),), window=window)
-    settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
+    settings = WorkerSettings(scenario.bootstrap, scenario.topic, scenario.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
     found = restore(settings, 0, checkpoint, lambda plan=None: Model(model, 0, plan=plan), Deadline(30))
     checkpoint.close_producer()
@@ -118,14 +120,14 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", slow_but(["flipped byte of the body"], DAMAGES))
 def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: str, damage: str) -> None:
-    stage = staged(kafka)
-    replaced(stage, DAMAGES[damage](newest_chunks(stage)[0]))
-    stands_in(stage, 400, "older snapshot at offset 400")
-    with stage.auditor() as auditor:
-        learn(stage, 700, 1000, *NEVER)
+    scenario = new_scenario(kafka)
+    replaced(scenario, DAMAGES[damage](newest_chunks(scenario)[0]))
+    stands_in(scenario, 400, "older snapshot at offset 400")
+    with scenario.auditor() as auditor:
+        learn(scenario, 700, 1000, *NEVER)
         auditor.await_all(1000)
-    auditor.require(stage.expected)
-    offset, healed = where(stage)
+    auditor.require(scenario.expected)
+    offset, healed = where(scenario)
     assert offset == 1000
     assert healed.state_offset > 700, "the first commit wrote a snapshot of its own"
 
@@ -135,94 +137,94 @@ def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: 
 )
 @pytest.mark.slow
 def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, kind: str) -> None:
-    stage = staged(kafka, *LONG)
-    a, b, c = newest_chunks(stage)
+    scenario = new_scenario(kafka, *LONG)
+    a, b, c = newest_chunks(scenario)
     if kind == "missing chunk":
-        replaced(stage, {0: a, 2: c})
+        replaced(scenario, {0: a, 2: c})
     elif kind == "swapped chunks":
-        replaced(stage, {0: a, 1: c, 2: b})
+        replaced(scenario, {0: a, 1: c, 2: b})
     elif kind == "behind the end":
-        point(stage, 700, Pointer(100_000, 3, 400))
+        point(scenario, 700, Pointer(100_000, 3, 400))
     else:
-        pointer = replaced(stage, {0: a, 1: b, 2: c})
-        point(stage, 700, Pointer(pointer.first, 3, 399))
-    stands_in(stage, 400, "older snapshot at offset 400", window=500_000)
-    with stage.auditor() as auditor:
-        learn(stage, 700, 1000, *LONG)
+        pointer = replaced(scenario, {0: a, 1: b, 2: c})
+        point(scenario, 700, Pointer(pointer.first, 3, 399))
+    stands_in(scenario, 400, "older snapshot at offset 400", window=500_000)
+    with scenario.auditor() as auditor:
+        learn(scenario, 700, 1000, *LONG)
         auditor.await_all(1000)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_older_snapshot_that_is_damaged_too_is_passed_over(kafka: str) -> None:
-    stage = staged(kafka)
-    (blob,) = newest_chunks(stage)
+    scenario = new_scenario(kafka)
+    (blob,) = newest_chunks(scenario)
     for at in (-200, -300, -400):
-        replaced(stage, {0: flipped(blob, at)})
-    stands_in(stage, 400, "older snapshot at offset 400")
-    with stage.auditor() as auditor:
-        learn(stage, 700, 1000)
+        replaced(scenario, {0: flipped(blob, at)})
+    stands_in(scenario, 400, "older snapshot at offset 400")
+    with scenario.auditor() as auditor:
+        learn(scenario, 700, 1000)
         auditor.await_all(1000)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_without_older_snapshot_the_whole_log_is_relearned_and_no_bit_differs(kafka: str) -> None:
-    stage = staged(kafka)
-    bad = replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
-    delete_before(stage, snapshots(stage), bad.first)
-    stands_in(stage, 0, "relearning the whole log from offset 0")
-    with stage.auditor() as auditor:
-        learn(stage, 700, 1000)
+    scenario = new_scenario(kafka)
+    bad = replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
+    delete_before(scenario, snapshots(scenario), bad.first)
+    stands_in(scenario, 0, "relearning the whole log from offset 0")
+    with scenario.auditor() as auditor:
+        learn(scenario, 700, 1000)
         auditor.await_all(1000)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_told(kafka: str) -> None:
-    stage = staged(kafka)
-    bad = replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
-    delete_before(stage, snapshots(stage), bad.first)
-    delete_before(stage, stage.topic, 100)
-    sentence = refused(stage)
+    scenario = new_scenario(kafka)
+    bad = replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
+    delete_before(scenario, snapshots(scenario), bad.first)
+    delete_before(scenario, scenario.topic, 100)
+    sentence = refused(scenario)
     assert "the snapshot is damaged: its checksum does not match" in sentence
     assert "--on-restore-failure replay relearns the log from offset 100" in sentence
     assert "reset starts with an empty learner at 700" in sentence
-    learn(stage, 700, 1000, "--on-restore-failure", "replay")
-    assert predicted(stage).keys() == stage.expected.keys()
+    learn(scenario, 700, 1000, "--on-restore-failure", "replay")
+    assert predicted(scenario).keys() == scenario.expected.keys()
 
 
 @pytest.mark.slow
 def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None:
-    stage = staged(kafka)
-    replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
-    delete_before(stage, stage.topic, 400)
-    stands_in(stage, 400, "older snapshot at offset 400")
-    with stage.auditor() as auditor:
-        learn(stage, 700, 1000)
+    scenario = new_scenario(kafka)
+    replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
+    delete_before(scenario, scenario.topic, 400)
+    stands_in(scenario, 400, "older snapshot at offset 400")
+    with scenario.auditor() as auditor:
+        learn(scenario, 700, 1000)
         auditor.await_all(1000)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
-    stage = staged(kafka)
-    replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
-    delete_before(stage, stage.topic, 401)
-    assert "--on-restore-failure replay relearns the log from offset 401" in refused(stage)
+    scenario = new_scenario(kafka)
+    replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
+    delete_before(scenario, scenario.topic, 401)
+    assert "--on-restore-failure replay relearns the log from offset 401" in refused(scenario)
 
 
 @pytest.mark.slow
 def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
-    stage = staged(kafka)
-    (blob,) = newest_chunks(stage)
-    replaced(stage, {0: b"DWT2" + blob[4:-1] + b"?"})
-    assert "the snapshot has format b'DWT2', this version reads b'DWT1'" in refused(stage)
+    scenario = new_scenario(kafka)
+    (blob,) = newest_chunks(scenario)
+    replaced(scenario, {0: b"DWT2" + blob[4:-1] + b"?"})
+    assert "the snapshot has format b'DWT2', this version reads b'DWT1'" in refused(scenario)
 
 
 @pytest.mark.slow
 def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
-    stage = staged(kafka)
-    learn(stage, 700, 800, "--on-restore-failure", "replay", "--learner", "arow")
-    sentence = refused(stage)
+    scenario = new_scenario(kafka)
+    learn(scenario, 700, 800, "--on-restore-failure", "replay", "--learner", "arow")
+    sentence = refused(scenario)
     assert "the snapshot was made with learners" in sentence
     assert "--on-restore-failure" in sentence
 
@@ -230,36 +232,38 @@ def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: st
 @pytest.mark.slow
 def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) -> None:
     """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
-    stage = staged(kafka)
-    commit(stage, 700)
-    learn_and_kill(stage, 700, 800, "--on-restore-failure", "reset")
-    _, newest = where(stage)
-    assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(stage)))
-    point(stage, 800, dataclasses.replace(newest, chunks=2))
-    assert "reset starts with an empty learner at 800" in refused(stage)
-    learn(stage, 800, 1000, "--on-restore-failure", "replay")
-    found = predicted(stage)
-    assert all(found[0, offset] == [stage.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
+    scenario = new_scenario(kafka)
+    commit(scenario, 700)
+    learn_and_kill(scenario, 700, 800, "--on-restore-failure", "reset")
+    _, newest = where(scenario)
+    assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(scenario)))
+    point(scenario, 800, dataclasses.replace(newest, chunks=2))
+    assert "reset starts with an empty learner at 800" in refused(scenario)
+    learn(scenario, 800, 1000, "--on-restore-failure", "replay")
+    found = predicted(scenario)
+    assert all(found[0, offset] == [scenario.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
 
 
 @pytest.mark.slow
 def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_saw(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 300, "--start", "latest")
-    with Driftway(*stage.worker("--start", "latest")) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 300, "--start", "latest")
+    with Driftway(*scenario.worker("--start", "latest")) as worker:
         worker.await_text("running")
-        stage.fill(300, 400)
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 400, 30, "100 rows are learned")
+        scenario.fill(300, 400)
+        await_until(
+            lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 400, 30, "100 rows are learned"
+        )
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    _, newest = where(stage)
-    point(stage, 400, dataclasses.replace(newest, first=100_000))
-    learn(stage, 400, 410)  # uses the older snapshot of this history
-    assert predicted(stage).keys() == {(0, offset) for offset in range(300, 410)}
-    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
-    point(stage, 410, Pointer(end, 9, 410))
+        assert worker.wait() == 0, worker.summary()
+    _, newest = where(scenario)
+    point(scenario, 400, dataclasses.replace(newest, first=100_000))
+    learn(scenario, 400, 410)  # uses the older snapshot of this history
+    assert predicted(scenario).keys() == {(0, offset) for offset in range(300, 410)}
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)) if r.key == b"0.history")
+    point(scenario, 410, Pointer(end, 9, 410))
     for options in ((), ("--start", "latest")):
-        assert "reset starts with an empty learner at 410" in refused(stage, *options)
+        assert "reset starts with an empty learner at 410" in refused(scenario, *options)
 
 
 @pytest.mark.parametrize("there", slow_but([300], [0, 300]))
@@ -268,20 +272,20 @@ def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_be
     kafka: str, guarantee: str, there: int
 ) -> None:
     """It starts at the end as of its first start, not at the current end, which would skip rows."""
-    stage, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
-    stage.fill(0, there)
-    with Driftway(*stage.worker(*options)) as worker:
+    scenario, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
+    scenario.fill(0, there)
+    with Driftway(*scenario.worker(*options)) as worker:
         worker.await_text("running")
         worker.kill()
-    learn(stage, there, 400, *options)
-    assert predicted(stage).keys() == {(0, offset) for offset in range(there, 400)}
+    learn(scenario, there, 400, *options)
+    assert predicted(scenario).keys() == {(0, offset) for offset in range(there, 400)}
 
 
 def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
     """The history's mark is at 0, but its learner had learned other rows before."""
-    stage = learned(kafka)
-    point(stage, 5000, where(stage)[1])
-    learn(stage, 500, 600, *EARLIEST)
-    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
-    point(stage, 600, Pointer(end, 9, 600))
-    assert "reset starts with an empty learner at 600" in refused(stage)
+    scenario = learned(kafka)
+    point(scenario, 5000, where(scenario)[1])
+    learn(scenario, 500, 600, *EARLIEST)
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)) if r.key == b"0.history")
+    point(scenario, 600, Pointer(end, 9, 600))
+    assert "reset starts with an empty learner at 600" in refused(scenario)

@@ -26,9 +26,9 @@ from tests.support.selection import slow_but
 REPLAY = ("--on-restore-failure", "replay")
 
 
-def restored(stage: FaultScenario) -> RestoreResult:
+def restored(scenario: FaultScenario) -> RestoreResult:
     model = ModelSettings((Spec.parse(LEARNER),))
-    settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
+    settings = WorkerSettings(scenario.bootstrap, scenario.topic, scenario.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
     found = restore(settings, 0, checkpoint, lambda plan=None: Model(model, 0, plan=plan), Deadline(30))
     checkpoint.close_producer()
@@ -37,13 +37,13 @@ def restored(stage: FaultScenario) -> RestoreResult:
 
 @pytest.mark.parametrize("first", slow_but(["older"], ["older", "nothing"]))
 def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 300)
-    old = committed_offset(kafka, stage.group, stage.topic) if first == "older" else (None, None)
-    learn(stage, 300, 700)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 300)
+    old = committed_offset(kafka, scenario.group, scenario.topic) if first == "older" else (None, None)
+    learn(scenario, 300, 700)
     real, answers = last_commit.committed_offset, [old, old]
     monkeypatch.setattr(last_commit, "committed_offset", lambda *given: answers.pop() if answers else real(*given))
-    found = restored(stage)
+    found = restored(scenario)
     assert found.committed == 700
     assert found.note is not None
     assert found.note.startswith(f"the broker said offset {old[0]} at first, and 700 after ")
@@ -51,20 +51,20 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
 
 
 def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 300)
-    old = committed_offset(kafka, stage.group, stage.topic)
-    learn(stage, 300, 700)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 300)
+    old = committed_offset(kafka, scenario.group, scenario.topic)
+    learn(scenario, 300, 700)
     monkeypatch.setattr(last_commit, "committed_offset", lambda *given: old)
-    found = restored(stage)
+    found = restored(scenario)
     assert (found.committed, found.position) == (700, 700)
     assert found.note == "the broker says offset 300, the log of the last commit 700, which is used"
 
 
 def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 300, *EVERY_COMMIT)
-    learn(stage, 300, 700, *NEVER)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 300, *EVERY_COMMIT)
+    learn(scenario, 300, 700, *NEVER)
     real, asked = last_commit.committed_offset, []
 
     def ask(*given: object) -> object:
@@ -72,21 +72,21 @@ def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: py
         return real(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(last_commit, "committed_offset", ask)
-    assert (restored(stage).note, len(asked)) == (None, 1)
+    assert (restored(scenario).note, len(asked)) == (None, 1)
 
 
 def test_offsets_that_are_gone_are_no_cold_start(kafka: str) -> None:
-    stage = learned(kafka)
-    request = ConsumerGroupTopicPartitions(stage.group, [TopicPartition(stage.topic, 0, 0)])
+    scenario = learned(kafka)
+    request = ConsumerGroupTopicPartitions(scenario.group, [TopicPartition(scenario.topic, 0, 0)])
     client = admin(kafka)
 
     def gone() -> bool:
-        client.alter_consumer_group_offsets([request])[stage.group].result(timeout=30)
-        client.delete_consumer_groups([stage.group])[stage.group].result(timeout=30)
-        return committed_offset(kafka, stage.group, stage.topic)[0] < 0
+        client.alter_consumer_group_offsets([request])[scenario.group].result(timeout=30)
+        client.delete_consumer_groups([scenario.group])[scenario.group].result(timeout=30)
+        return committed_offset(kafka, scenario.group, scenario.topic)[0] < 0
 
     await_until(gone, 30, "the group is gone")
-    sentence = refused(stage)
+    sentence = refused(scenario)
     assert "the group's offset is gone (deleted, or expired); the last one was 500" in sentence
-    learn(stage, 500, 1000, *REPLAY)
-    require_same(stage, once=range(1000))
+    learn(scenario, 500, 1000, *REPLAY)
+    require_same(scenario, once=range(1000))

@@ -197,7 +197,7 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
         refused = moved.sentence("snapshot", "import", path, "--partition", "0", "--at", "0", code=1)
         assert f"group {moved.group} has 1 member: stop its workers before the import" in refused
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
     found = emitted(moved.bootstrap, moved.prefix)
     assert {offset + 600 for _, offset in found} == set(range(at, ROWS)) - {733}
     original = emitted(scene.bootstrap, scene.prefix)

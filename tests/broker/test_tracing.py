@@ -85,50 +85,52 @@ def trace(offset: int) -> bytes:
     return f"00-{offset + 1:032x}-{offset + 1:016x}-01".encode()
 
 
-def fill(stage: FaultScenario, first: int) -> None:
+def fill(scenario: FaultScenario, first: int) -> None:
     """Write a piece of the events, each with the context of its producer's span."""
     rows = range(first, first + PIECE)
-    values = [stage.events[0][i] for i in rows]
-    produce(stage.bootstrap, stage.topic, values, headers=[[("traceparent", trace(i))] for i in rows])
+    values = [scenario.events[0][i] for i in rows]
+    produce(scenario.bootstrap, scenario.topic, values, headers=[[("traceparent", trace(i))] for i in rows])
 
 
-def await_predictions(stage: FaultScenario, n: int) -> None:
-    await_until(lambda: committed_offset(stage.bootstrap, stage.group, stage.topic)[0] >= n, 60, f"{n} rows committed")
+def await_predictions(scenario: FaultScenario, n: int) -> None:
+    await_until(
+        lambda: committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] >= n, 60, f"{n} rows committed"
+    )
 
 
 @pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
 def test_a_collector_gets_spans_and_its_absence_holds_up_nothing(kafka: str, collector: Collector, client: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     environ = {**SETTINGS, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.port}"}
-    fill(stage, 0)
-    with Driftway(*stage.worker("--client", client), env=environ) as worker:
-        await_predictions(stage, PIECE)
+    fill(scenario, 0)
+    with Driftway(*scenario.worker("--client", client), env=environ) as worker:
+        await_predictions(scenario, PIECE)
         await_until(lambda: last_committed(collector) == PIECE, 30, "the span of the commit")
-        check(collector, stage)
+        check(collector, scenario)
 
         collector.refuses, before = True, collector.asked
-        fill(stage, PIECE)
-        await_predictions(stage, 2 * PIECE)
+        fill(scenario, PIECE)
+        await_predictions(scenario, 2 * PIECE)
         await_until(lambda: collector.asked > before, 30, "spans are refused")
         worker.await_text("spans may be lost")
 
         collector.stop()
-        fill(stage, 2 * PIECE)
-        await_predictions(stage, 3 * PIECE)
+        fill(scenario, 2 * PIECE)
+        await_predictions(scenario, 3 * PIECE)
 
         again = Collector(collector.port)
-        fill(stage, 3 * PIECE)
-        await_predictions(stage, ROWS)
+        fill(scenario, 3 * PIECE)
+        await_predictions(scenario, ROWS)
         await_until(lambda: last_committed(again) == ROWS, 60, "spans arrive again")
 
         again.stop()
         begun = time.monotonic()
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         assert time.monotonic() - begun < 20
         assert "Traceback" not in worker.stderr
-        assert worker.stderr.count("spans may be lost") <= 2, worker.story()
-    written = [record.value for record in read_all(kafka, f"{stage.prefix}.predictions")]
+        assert worker.stderr.count("spans may be lost") <= 2, worker.summary()
+    written = [record.value for record in read_all(kafka, f"{scenario.prefix}.predictions")]
     assert len(written) == ROWS
 
 
@@ -136,17 +138,20 @@ def last_committed(collector: Collector) -> int:
     return max((attributes(span)["driftway.offset.committed"] for span in collector.named("commit")), default=0)
 
 
-def check(collector: Collector, stage: FaultScenario) -> None:
+def check(collector: Collector, scenario: FaultScenario) -> None:
     """The spans of the first piece: every row is in one, with links to producers, and commits link to batches."""
     batches, commits = collector.named("process"), collector.named("commit")
     assert collector.services == {"fraud"}
-    assert {span.name for span in batches} == {f"process {stage.topic}"}
+    assert {span.name for span in batches} == {f"process {scenario.topic}"}
     assert sum(attributes(span)["messaging.batch.message_count"] for span in batches) == PIECE
     for span in batches:
         given = attributes(span)
         first, last = given["driftway.offset.first"], given["driftway.offset.last"]
-        assert (given["messaging.system"], given["messaging.consumer.group.name"]) == ("kafka", stage.group)
-        assert (given["messaging.destination.name"], given["messaging.destination.partition.id"]) == (stage.topic, "0")
+        assert (given["messaging.system"], given["messaging.consumer.group.name"]) == ("kafka", scenario.group)
+        assert (given["messaging.destination.name"], given["messaging.destination.partition.id"]) == (
+            scenario.topic,
+            "0",
+        )
         offsets = [attributes(link)["messaging.kafka.offset"] for link in span.links]
         assert offsets
         assert set(offsets) <= set(range(first, last + 1))
@@ -160,13 +165,13 @@ def check(collector: Collector, stage: FaultScenario) -> None:
 def test_a_worker_ends_in_time_though_its_collector_never_answers(kafka: str) -> None:
     import socket
 
-    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    stage.fill()
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    scenario.fill()
     with socket.create_server(("127.0.0.1", 0)) as place:
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{place.getsockname()[1]}"}
-        with Driftway(*stage.worker("--stop-at-end"), env=environ) as worker:
+        with Driftway(*scenario.worker("--stop-at-end"), env=environ) as worker:
             worker.await_text(" left ")
             begun = time.monotonic()
-            assert worker.wait() == 0, worker.story()
+            assert worker.wait() == 0, worker.summary()
             assert time.monotonic() - begun < 8  # the SDK alone would wait for 10 s and more
-    assert len(read_all(kafka, f"{stage.prefix}.predictions")) == ROWS
+    assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == ROWS

@@ -44,7 +44,7 @@ def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: 
         Driftway("worker", "--group", groups[0], "--learner", "pa1", *common) as one,
         Driftway("worker", "--group", groups[1], "--learner", "arow", *common) as two,
     ):
-        assert (one.wait(60), two.wait(60)) == (0, 0), one.story() + two.story()
+        assert (one.wait(60), two.wait(60)) == (0, 0), one.summary() + two.summary()
     assert worker(kafka, filled, groups[2], "--learner", "pa1", "--accuracy-every", "100").code == 0
     for group, learner in zip(groups, ("pa1", "arow", "pa1"), strict=True):
         assert offsets(kafka, f"{filled}.{group}.predictions") == EVERY

@@ -61,4 +61,4 @@ def test_an_heir_counts_the_fields_of_the_events_that_it_emits_for(kafka: str, t
         logged = {line["field"]: line["at"] for line in log_of(heir) if line["event"] == "unknown field"}
         assert logged == {"note": f"{topic}/0@{COMMITTED + 1}", "user.name": f"{topic}/0@{COMMITTED + 2}"}
         heir.terminate()
-        assert heir.wait() == 0, heir.story()
+        assert heir.wait() == 0, heir.summary()

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
-from tests.regenerate.upgrade_sample import CHALLENGERS, FOLDER, LEARNED, PARTITIONS, TOPICS, scenario
+from tests.regenerate.upgrade_sample import CHALLENGERS, FOLDER, LEARNED, PARTITIONS, TOPICS, new_scenario
 from tests.support import laid_topics
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, produce
@@ -25,36 +25,46 @@ def test_samples_are_small() -> None:
 def test_a_worker_continues_what_an_earlier_version_has_left(kafka: str, version: str) -> None:
     found = laid_topics.read(FOLDER / f"{version}.json.gz")
     laid_topics.remove(kafka, ["upgrade-events", *(f"upgrade-events.upgrade-group.{name}" for name in TOPICS)])
-    stage = scenario(kafka)  # its topics are replaced by those of the earlier version
-    laid_topics.remove(kafka, [stage.topic, *(f"{stage.prefix}.{name}" for name in TOPICS)])
-    known = laid_topics.lay(kafka, stage.topic, found["topics"][""], None)
+    scenario = new_scenario(kafka)  # its topics are replaced by those of the earlier version
+    laid_topics.remove(kafka, [scenario.topic, *(f"{scenario.prefix}.{name}" for name in TOPICS)])
+    known = laid_topics.lay(kafka, scenario.topic, found["topics"][""], None)
     for name in TOPICS:
         more = {"cleanup_policy": "compact", "max_message_bytes": "10485760"} if name == "snapshots" else {}
-        laid_topics.lay(kafka, f"{stage.prefix}.{name}", found["topics"][name], known, **more)
-    commit(stage, [(offset, text.replace(laid_topics.NO_ID, known)) for offset, text in found["committed"]])
+        laid_topics.lay(kafka, f"{scenario.prefix}.{name}", found["topics"][name], known, **more)
+    commit(scenario, [(offset, text.replace(laid_topics.NO_ID, known)) for offset, text in found["committed"]])
     expected = {(partition, offset): float.fromhex(score) for partition, offset, score in found["scores"]}
-    with stage.auditor() as auditor, Driftway(*stage.worker(*CHALLENGERS)) as worker:
+    with scenario.auditor() as auditor, Driftway(*scenario.worker(*CHALLENGERS)) as worker:
         worker.await_text("running")
         assert auditor.seen <= PARTITIONS * LEARNED
         for number, events in enumerate(found["later"]):
-            produce(kafka, stage.topic, [event.encode() for event in events], partition=number)
+            produce(kafka, scenario.topic, [event.encode() for event in events], partition=number)
         await_until(lambda: auditor.seen >= len(expected), 60, "every row predicted")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         assert "writing the missing outputs again" not in worker.stderr
         restored = [line for line in worker.stderr.splitlines() if " restored" in line]
         assert len(restored) == PARTITIONS
         assert not any("note" in line for line in restored), restored  # the newest snapshot was used
     auditor.require(expected)
-    options = ["--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER, *CHALLENGERS]
-    audited = driftway("audit", *options, *stage.watched)
+    options = [
+        "--input",
+        scenario.topic,
+        "--group",
+        scenario.group,
+        "--bootstrap",
+        kafka,
+        "--learner",
+        LEARNER,
+        *CHALLENGERS,
+    ]
+    audited = driftway("audit", *options, *scenario.watched)
     assert audited.code == 0, audited
 
 
-def commit(stage: FaultScenario, places: list[tuple[int, str]]) -> None:
+def commit(scenario: FaultScenario, places: list[tuple[int, str]]) -> None:
     """Commit offsets with their metadata, as the earlier version's group had them."""
-    member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
-    offsets = [TopicPartition(stage.topic, number, *place) for number, place in enumerate(places)]
+    member = Consumer(quiet({"bootstrap.servers": scenario.bootstrap, "group.id": scenario.group}))
+    offsets = [TopicPartition(scenario.topic, number, *place) for number, place in enumerate(places)]
     try:
         member.commit(offsets=offsets, asynchronous=False)
     finally:

@@ -100,7 +100,7 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
         while victim.process.poll() is None and fed < ROWS:
             produce(kafka, topic, events[fed : fed + 200])
             fed += 200
-        assert victim.wait() == -9, victim.story()
+        assert victim.wait() == -9, victim.summary()
     assert fed < ROWS, "killed in the middle"
     produce(kafka, topic, events[fed:])
     survivors = len(read_all(kafka, f"{topic}.{group}.predictions"))
@@ -140,42 +140,42 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
 
 def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path: Path) -> None:
     """A frozen model never learns; the group resumes only with its own file; offsets outside the log are refused."""
-    stage = FaultScenario(kafka, partitions=1, rows=2000)
-    rows = [read_json(event) for event in stage.events[0]]
+    scenario = FaultScenario(kafka, partitions=1, rows=2000)
+    rows = [read_json(event) for event in scenario.events[0]]
     X, y = np.array([row["x"] for row in rows]), np.array([row["y"] for row in rows], float)
     path = tmp_path / "m.driftway"
     learner = perceptron(X[:500], y[:500])
     written(path, learner)
-    stage.fill()
+    scenario.fill()
 
     def work(*more: object) -> Finished:
-        options = group_options(stage.topic, stage.group, kafka, *more)
+        options = group_options(scenario.topic, scenario.group, kafka, *more)
         return driftway("worker", *options, *often("--stop-at-end"))
 
     frozen = "--warm-start", path, "--frozen", "--start", 500
     assert sentence(work("--warm-start", path, "--frozen", "--start", 2001), 4) == (
-        f"cannot start {stage.topic}/0 at offset 2001: the log holds 0 to 2000"
+        f"cannot start {scenario.topic}/0 at offset 2001: the log holds 0 to 2000"
     )
-    options = group_options(stage.topic, stage.group, kafka, *frozen)
+    options = group_options(scenario.topic, scenario.group, kafka, *frozen)
     with CrashingDriftway(Step.OFFSETS_SENT, 1, "worker", *options, *often("--stop-at-end")) as victim:
-        assert victim.wait() == -9, victim.story()
+        assert victim.wait() == -9, victim.summary()
     assert work(*frozen).code == 0
     wanted = np.empty((1500, 1))
     learner.predict(X[500:], wanted)
-    got, names = emitted(kafka, stage.prefix)
+    got, names = emitted(kafka, scenario.prefix)
     assert names == {f"frozen:{CHAMPION}"}
     assert not different(got, {(0, 500 + i): score for i, score in enumerate(wanted[:, 0].tolist())})
     assert here("audit", *options).code == 0
 
     assert sentence(work("--learner", CHAMPION), 4) == (
-        f"cannot restore {stage.topic}/0: the snapshot was made with --warm-start of model file "
+        f"cannot restore {scenario.topic}/0: the snapshot was made with --warm-start of model file "
         f"{model_file.load(path).digest} and --frozen, this worker starts without --warm-start; a group keeps what it "
         "started with; --on-restore-failure replay relearns the log from offset 0, reset starts with an empty learner "
         "at 2000"
     )
-    produce(kafka, stage.topic, stage.events[0][:10])
+    produce(kafka, scenario.topic, scenario.events[0][:10])
     assert work(*frozen).code == 0, "with its own file it goes on"
-    assert len(emitted(kafka, stage.prefix)[0]) == 1510
+    assert len(emitted(kafka, scenario.prefix)[0]) == 1510
 
 
 def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str, tmp_path: Path) -> None:
@@ -194,23 +194,23 @@ def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str
 
 def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Path) -> None:
     """With a feature map and the online standardiser, the result is as if one worker had processed all rows."""
-    stage = FaultScenario(kafka, partitions=1, rows=2000)
+    scenario = FaultScenario(kafka, partitions=1, rows=2000)
     learner = "--learner", "arow", "--map", "polynomial:degree=2"
-    stage.fill(0, 1000)
-    options = group_options(stage.topic, stage.group, kafka, *learner)
+    scenario.fill(0, 1000)
+    options = group_options(scenario.topic, scenario.group, kafka, *learner)
     # A snapshot with every commit: on a slow machine there are several, and the last one is exported.
     assert driftway("worker", *options, *often("--snapshot-rows", "1", "--stop-at-end")).code == 0
     path = tmp_path / "exported.driftway"
     exported = here(
-        "snapshot", "export", *group_options(stage.topic, stage.group, kafka, "--partition", 0, "--out", path)
+        "snapshot", "export", *group_options(scenario.topic, scenario.group, kafka, "--partition", 0, "--out", path)
     )
     assert exported.code == 0, exported
-    stage.fill(1000)
+    scenario.fill(1000)
     assert driftway("worker", *options, *often("--stop-at-end")).code == 0
-    wanted, _ = emitted(kafka, stage.prefix)
+    wanted, _ = emitted(kafka, scenario.prefix)
 
     topic, group = create_topic(kafka, unique("events")), unique("group")
-    produce(kafka, topic, stage.events[0])
+    produce(kafka, topic, scenario.events[0])
     begin = group_options(topic, group, kafka, "--warm-start", path, "--start", 1000)
     assert driftway("worker", *begin, *often("--stop-at-end")).code == 0
     got, names = emitted(kafka, f"{topic}.{group}")

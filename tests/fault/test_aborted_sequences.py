@@ -37,93 +37,93 @@ def proxy(kafka: str) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def stage(kafka: str) -> FaultScenario:
+def scenario(kafka: str) -> FaultScenario:
     return FaultScenario(kafka, partitions=1, rows=BEFORE + 2 * BATCH)
 
 
-def begun(worker: Driftway, stage: FaultScenario, auditor: Auditor) -> None:
+def begun(worker: Driftway, scenario: FaultScenario, auditor: Auditor) -> None:
     """Process the first rows and a rejected one, so that the client knows every topic."""
     worker.await_text("running")
-    stage.write(BAD)
-    stage.fill(0, BEFORE)
+    scenario.write(BAD)
+    scenario.fill(0, BEFORE)
     auditor.await_all(BEFORE + 1)
 
 
-def failing(stage: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
+def failing(scenario: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
     """Produce rows and block new connections to the broker until their transaction has failed."""
     proxy.shut = True
-    stage.fill(BEFORE, BEFORE + BATCH)
+    scenario.fill(BEFORE, BEFORE + BATCH)
     await_until(lambda: proxy.lost[PRODUCE] or proxy.held[PRODUCE], 30, "messages are on their way")
     if what == ADD_PARTITIONS:
-        stage.write(BAD)
+        scenario.write(BAD)
     worker.await_condition(lambda: proxy.failed[what] and "commit failed" in worker.stderr, "a commit fails")
     proxy.shut = False
 
 
-def require_whole(auditor: Auditor, stage: FaultScenario, rows: int) -> None:
+def require_whole(auditor: Auditor, scenario: FaultScenario, rows: int) -> None:
     """Fail unless every row is predicted once, in order, with the bits of an undisturbed run."""
     assert not auditor.complaints
     places = sorted(auditor.scores)
     assert len(places) == rows
     for place, row in zip(places, range(rows), strict=True):
-        assert bits(auditor.scores[place]) == bits(stage.expected[0, row]), place
+        assert bits(auditor.scores[place]) == bits(scenario.expected[0, row]), place
 
 
-def positions(stage: FaultScenario) -> list[bytes]:
+def positions(scenario: FaultScenario) -> list[bytes]:
     """Values of all position records that a read_committed reader sees."""
-    topic = f"{stage.prefix}.snapshots"
-    return [record.value or b"" for record in read_all(stage.bootstrap, topic) if record.key == b"0.position"]
+    topic = f"{scenario.prefix}.snapshots"
+    return [record.value or b"" for record in read_all(scenario.bootstrap, topic) if record.key == b"0.position"]
 
 
 def leave(worker: Driftway) -> None:
     worker.terminate()
-    assert worker.wait() == 0, worker.story()
+    assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.parametrize("way", slow_but(["lost"], ["lost", "late"]))
-def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, proxy: Proxy, way: str) -> None:
+def test_predictions_whose_reply_was_lost_are_no_hole(scenario: FaultScenario, proxy: Proxy, way: str) -> None:
     """In the late case the broker receives them after the abort and rejects them for their older epoch."""
-    arguments = stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
-    with stage.auditor() as auditor, Driftway(*arguments) as worker:
-        begun(worker, stage, auditor)
+    arguments = scenario.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
+    with scenario.auditor() as auditor, Driftway(*arguments) as worker:
+        begun(worker, scenario, auditor)
         if way == "lost":
             proxy.lose(PRODUCE, cut=True, about=b".predictions")
         else:
             proxy.hold(PRODUCE, about=b".predictions")
         proxy.fail(ADD_PARTITIONS, INVALID_RECORD, b".rejected", after=proxy.missed(PRODUCE))
-        failing(stage, proxy, worker, ADD_PARTITIONS)
+        failing(scenario, proxy, worker, ADD_PARTITIONS)
         auditor.await_all(BEFORE + BATCH + 2, 60)
         proxy.release()
-        stage.fill(BEFORE + BATCH)
-        auditor.await_all(stage.rows + 2)
+        scenario.fill(BEFORE + BATCH)
+        auditor.await_all(scenario.rows + 2)
         leave(worker)
-    require_whole(auditor, stage, stage.rows)
+    require_whole(auditor, scenario, scenario.rows)
 
 
 @pytest.mark.parametrize("snapshots", slow_but([NEVER], [NEVER, WHEN_TRIED_AGAIN]), ids=["position", "snapshot"])
 def test_position_whose_reply_was_lost_takes_nobodys_place(
-    stage: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
+    scenario: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
 ) -> None:
     """The next record of the same size in the snapshots topic is the next position, or a chunk of a snapshot."""
     with (
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *snapshots)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *snapshots)) as worker,
     ):
-        begun(worker, stage, auditor)
+        begun(worker, scenario, auditor)
         proxy.lose(PRODUCE, cut=True, about=b"0.position")
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, after=proxy.missed(PRODUCE))
-        failing(stage, proxy, worker, ADD_OFFSETS)
+        failing(scenario, proxy, worker, ADD_OFFSETS)
         auditor.await_all(BEFORE + BATCH + 1, 60)
         worker.kill()
-        offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic)
+        offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
         assert offset == BEFORE + BATCH + 1
-        assert str(offset).encode() in positions(stage)[-1]
+        assert str(offset).encode() in positions(scenario)[-1]
         pointer = Pointer.parse(metadata)
         assert pointer is not None
-        visible = {r.offset: r.key for r in read_all(stage.bootstrap, f"{stage.prefix}.snapshots")}
+        visible = {r.offset: r.key for r in read_all(scenario.bootstrap, f"{scenario.prefix}.snapshots")}
         assert visible.get(pointer.first) == b"0.0"
-        with Driftway(*stage.worker(*snapshots)) as heir:
-            stage.fill(BEFORE + BATCH)
-            auditor.await_all(stage.rows + 1)
+        with Driftway(*scenario.worker(*snapshots)) as heir:
+            scenario.fill(BEFORE + BATCH)
+            auditor.await_all(scenario.rows + 1)
             leave(heir)
-    require_whole(auditor, stage, stage.rows)
+    require_whole(auditor, scenario, scenario.rows)

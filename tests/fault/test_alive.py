@@ -33,10 +33,10 @@ def port_of(worker: Driftway) -> int:
 def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
     """An outage of 90 s under load: longer than any session timeout, shorter than `--unavailable-timeout`."""
     with own_broker(request.config) as kafka:
-        stage = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
-        with stage.auditor() as auditor, Driftway(*stage.worker(*LISTENING)) as worker:
+        scenario = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
+        with scenario.auditor() as auditor, Driftway(*scenario.worker(*LISTENING)) as worker:
             port = port_of(worker)
-            stage.fill(0, 500)
+            scenario.fill(0, 500)
             auditor.await_all(1000)
             assert get(port, "/readyz")[0] == 200
             kafka.kill()
@@ -53,37 +53,40 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
             assert OUTAGE_SECONDS / 10 - 2 <= repeats <= OUTAGE_SECONDS / 10 + 1
             kafka.restart()
             back = time.monotonic()
-            stage.fill(500, 600)
+            scenario.fill(500, 600)
             auditor.await_all(1200, 60)
             assert time.monotonic() - back < 3 * SOON, "on a quiet machine 10 s are promised"
             await_until(lambda: get(port, "/readyz")[0] == 200, SOON, "ready again")
             worker.await_text("the cluster answers again", SOON)
-            stage.fill(600)
+            scenario.fill(600)
             auditor.await_all(3000)
             worker.terminate()
-            assert worker.wait() == 0, worker.story()
-        auditor.require(stage.expected)
+            assert worker.wait() == 0, worker.summary()
+        auditor.require(scenario.expected)
 
 
 def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
-        stage = FaultScenario(kafka.bootstrap, partitions=1, rows=100)
-        with stage.auditor() as auditor, Driftway(*stage.worker("--unavailable-timeout", "6")) as worker:
-            stage.fill()
+        scenario = FaultScenario(kafka.bootstrap, partitions=1, rows=100)
+        with scenario.auditor() as auditor, Driftway(*scenario.worker("--unavailable-timeout", "6")) as worker:
+            scenario.fill()
             auditor.await_all(100)
             kafka.kill()
-            assert worker.wait(60) == 5, worker.story()
+            assert worker.wait(60) == 5, worker.summary()
             sentence = worker.stderr.splitlines()[-1]
     assert sentence == f"driftway: no Kafka broker has answered at {kafka.bootstrap} for 6 s (--unavailable-timeout)"
 
 
 @pytest.mark.slow
 def test_loop_that_hangs_is_not_healthy_and_leaves_its_stacks(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=400)
-    with stage.auditor() as auditor, FaultyDriftway("stall=50", Step.BEGUN, 3, *stage.worker(*LISTENING)) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=400)
+    with (
+        scenario.auditor() as auditor,
+        FaultyDriftway("stall=50", Step.BEGUN, 3, *scenario.worker(*LISTENING)) as worker,
+    ):
         port = port_of(worker)
-        stage.feed_until(auditor, lambda: "stacks of all threads follow" in worker.stderr, 400, piece=10)
+        scenario.feed_until(auditor, lambda: "stacks of all threads follow" in worker.stderr, 400, piece=10)
         assert get(port, "/healthz")[0] == 503
         assert json.loads(get(port, "/healthz")[2])["seconds_since"]["turn"] > 30
-        assert "in produce" in worker.stderr, worker.story()
+        assert "in produce" in worker.stderr, worker.summary()
         await_until(lambda: get(port, "/healthz")[0] == 200, 60, "it turns again")

@@ -26,36 +26,36 @@ DAY_MS = 24 * 3600 * 1000
 NEVER_MS = 2**62
 
 
-def snapshot_offset(stage: FaultScenario) -> int:
+def snapshot_offset(scenario: FaultScenario) -> int:
     """Input offset of the newest committed snapshot of partition 0; -1 if there is none."""
-    pointer = Pointer.parse(committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
+    pointer = Pointer.parse(committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[1])
     return -1 if pointer is None else pointer.state_offset
 
 
 def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
     """Commits, snapshots and log lines go on as before; only the timestamps in the log jump."""
-    stage = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
+    scenario = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
     by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--metric-window", "20")
-    with stage.auditor() as auditor, ClockJumpDriftway(*stage.worker(*by_time, "--log-format", "json")) as worker:
+    with scenario.auditor() as auditor, ClockJumpDriftway(*scenario.worker(*by_time, "--log-format", "json")) as worker:
         worker.await_text('"running"')
         began = time.time()
         for turn, hours in enumerate(JUMPS):
             worker.jump(hours)
-            first, before = turn * PIECE, snapshot_offset(stage)
-            stage.fill(first, first + PIECE)
+            first, before = turn * PIECE, snapshot_offset(scenario)
+            scenario.fill(first, first + PIECE)
             wanted = 2 * (first + PIECE)
             await_until(lambda wanted=wanted: auditor.seen >= wanted, SILENCE_SECONDS, f"{wanted} rows predicted")
-            await_until(lambda before=before: snapshot_offset(stage) > before, SILENCE_SECONDS, "a new snapshot")
+            await_until(lambda before=before: snapshot_offset(scenario) > before, SILENCE_SECONDS, "a new snapshot")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         entries = [json.loads(line) for line in worker.stderr.splitlines()]
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
     assert [fact["event"] for fact in entries if fact["event"] in ("subscribed", "left")] == ["subscribed", "left"]
     assert abs(logged_at(entries[0]) - began) < HOUR / 2
     assert abs(logged_at(entries[-1]) - began - sum(JUMPS) * HOUR) < HOUR / 2, "the clock did not jump"
 
 
-def allow_any_timestamp(stage: FaultScenario) -> None:
+def allow_any_timestamp(scenario: FaultScenario) -> None:
     """Let the input accept records with timestamps in the future, and keep those with old ones."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
@@ -63,49 +63,49 @@ def allow_any_timestamp(stage: FaultScenario) -> None:
     entries = [
         ConfigEntry(key, str(value), incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
     ]
-    resource = ConfigResource(ResourceType.TOPIC, stage.topic, incremental_configs=entries)
-    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
+    resource = ConfigResource(ResourceType.TOPIC, scenario.topic, incremental_configs=entries)
+    client = admin(scenario.bootstrap)  # keep a reference: a collected client never answers
     client.incremental_alter_configs([resource])[resource].result(timeout=30)
 
 
-def fill_at(stage: FaultScenario, times: dict[int, list[int]], first: int, last: int) -> None:
+def fill_at(scenario: FaultScenario, times: dict[int, list[int]], first: int, last: int) -> None:
     """Produce events `first` to `last`, each with its own timestamp, in a few batches."""
-    producer = Producer(quiet({"bootstrap.servers": stage.bootstrap, "max.in.flight": 1}))
+    producer = Producer(quiet({"bootstrap.servers": scenario.bootstrap, "max.in.flight": 1}))
     for start in range(first, last, 100):
-        for partition, events in stage.events.items():
+        for partition, events in scenario.events.items():
             for i in range(start, min(start + 100, last, len(events))):
-                producer.produce(stage.topic, events[i], partition=partition, timestamp=times[partition][i])
+                producer.produce(scenario.topic, events[i], partition=partition, timestamp=times[partition][i])
         assert producer.flush(30) == 0
 
 
-def require_whole(auditor: Auditor, stage: FaultScenario, rejected: int) -> None:
+def require_whole(auditor: Auditor, scenario: FaultScenario, rejected: int) -> None:
     """Fail unless every row is predicted and every partition's event at offset `rejected` is rejected."""
-    auditor.await_all(len(stage.expected) + stage.partitions)
-    auditor.require(stage.expected)
-    assert auditor.rejected == {(partition, rejected): "not JSON" for partition in stage.events}
+    auditor.await_all(len(scenario.expected) + scenario.partitions)
+    auditor.require(scenario.expected)
+    assert auditor.rejected == {(partition, rejected): "not JSON" for partition in scenario.events}
 
 
 def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> None:
     """Only the order of the log matters, also across a crash; a rejection carries its event's timestamp unchanged."""
     rows = 1000
-    stage, rng = FaultScenario(kafka, partitions=2, rows=rows), np.random.default_rng(3)
-    allow_any_timestamp(stage)
+    scenario, rng = FaultScenario(kafka, partitions=2, rows=rows), np.random.default_rng(3)
+    allow_any_timestamp(scenario)
     now, times = int(time.time() * 1000), {}
-    for partition, events in stage.events.items():
+    for partition, events in scenario.events.items():
         events.append(b"broken")
         times[partition] = (now + rng.integers(-10, 11, len(events)) * DAY_MS).tolist()
-    with stage.auditor() as auditor:
-        with Driftway(*stage.worker()) as first:
+    with scenario.auditor() as auditor:
+        with Driftway(*scenario.worker()) as first:
             first.await_text("running")
-            fill_at(stage, times, 0, rows // 2)
+            fill_at(scenario, times, 0, rows // 2)
             await_until(lambda: auditor.seen >= rows, 30, "the first half predicted")
             first.kill()
-        fill_at(stage, times, rows // 2, rows + 1)
-        done = driftway(*stage.worker("--stop-at-end"))
+        fill_at(scenario, times, rows // 2, rows + 1)
+        done = driftway(*scenario.worker("--stop-at-end"))
         assert done.code == 0, done.stderr
-        require_whole(auditor, stage, rows)
-    timestamps = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.prefix}.rejected")}
+        require_whole(auditor, scenario, rows)
+    timestamps = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{scenario.prefix}.rejected")}
     assert timestamps == {partition: b"%d" % times[partition][rows] for partition in times}
-    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER)
+    options = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER)
     done = driftway("audit", *options)
     assert done.code == 0, done

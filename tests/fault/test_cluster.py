@@ -35,37 +35,37 @@ def knows_that_the_cluster_answers(worker: Driftway) -> bool:
 
 
 def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCluster) -> None:
-    stage = FaultScenario(cluster.bootstrap, partitions=3, rows=1)
+    scenario = FaultScenario(cluster.bootstrap, partitions=3, rows=1)
     found = admin(cluster.bootstrap).list_topics(timeout=10)
     assert sorted(found.brokers) == [1, 2, 3]
-    assert all(len(one.replicas) == len(one.isrs) == 3 for one in found.topics[stage.topic].partitions.values())
-    assert len({one.leader for one in found.topics[stage.topic].partitions.values()}) == 3
+    assert all(len(one.replicas) == len(one.isrs) == 3 for one in found.topics[scenario.topic].partitions.values())
+    assert len({one.leader for one in found.topics[scenario.topic].partitions.values()}) == 3
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", slow_but([""], ["", ".predictions"]), ids=["input", "predictions"])
 def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalCluster, of: str) -> None:
-    stage = FaultScenario(cluster.bootstrap, partitions=2, rows=ROWS)
-    topic = f"{stage.prefix}{of}" if of else stage.topic
+    scenario = FaultScenario(cluster.bootstrap, partitions=2, rows=ROWS)
+    topic = f"{scenario.prefix}{of}" if of else scenario.topic
     with (
-        stage.auditor() as auditor,
-        Driftway(*stage.worker()) as one,
-        Driftway(*stage.worker()) as other,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker()) as one,
+        Driftway(*scenario.worker()) as other,
     ):
-        stage.fill(0, BEFORE)
+        scenario.fill(0, BEFORE)
         auditor.await_all(2 * BEFORE)
         dead = leader_of(cluster, topic, 0)
         dead.kill()
-        stage.fill(BEFORE, 2 * BEFORE)
+        scenario.fill(BEFORE, 2 * BEFORE)
         auditor.await_all(4 * BEFORE, STANDSTILL_SECONDS)
         for worker in (one, other):
             worker.await_condition(partial(knows_that_the_cluster_answers, worker), "the cluster answers")
         dead.restart()
-        stage.fill(2 * BEFORE)
+        scenario.fill(2 * BEFORE)
         auditor.await_all(2 * ROWS, STANDSTILL_SECONDS)
         leave(one, other)
-    auditor.require(stage.expected)
-    require_audited(stage)
+    auditor.require(scenario.expected)
+    require_audited(scenario)
 
 
 @pytest.mark.slow
@@ -73,23 +73,23 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_a_dead_coordinator_is_not_waited_for(cluster: LocalCluster, client: str) -> None:
     """It leads the outputs too: when another broker has taken them, the client sends the offsets to the dead one."""
-    stage = FaultScenario(cluster.bootstrap, partitions=1, rows=ROWS)
-    predictions = f"{stage.prefix}.predictions"
-    with stage.auditor() as auditor, Driftway(*stage.worker("--client", client)) as worker:
-        stage.fill(0, BEFORE)
+    scenario = FaultScenario(cluster.bootstrap, partitions=1, rows=ROWS)
+    predictions = f"{scenario.prefix}.predictions"
+    with scenario.auditor() as auditor, Driftway(*scenario.worker("--client", client)) as worker:
+        scenario.fill(0, BEFORE)
         auditor.await_all(BEFORE)
-        dead = group_coordinator(cluster, stage)
+        dead = group_coordinator(cluster, scenario)
         number = cluster.nodes.index(dead) + 1
         place(cluster, {(predictions, 0): [number, *({1, 2, 3} - {number})]})
         dead.kill()
         try:
-            stage.fill(BEFORE)
+            scenario.fill(BEFORE)
             auditor.await_all(ROWS, COORDINATOR_SECONDS)
         finally:
             dead.restart()
         leave(worker)
-    auditor.require(stage.expected)
-    require_audited(stage)
+    auditor.require(scenario.expected)
+    require_audited(scenario)
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_the_command_says_that_a_broker_has_ended_and_starts_it_again() -> None:
         command.await_text("has ended with exit code -9; it starts again in 1 s")
         command.await_condition(lambda: command.stderr.count("broker 2 (") == 3, "it runs again")
         command.terminate()
-        assert command.wait() == 0, command.story()
+        assert command.wait() == 0, command.summary()
         assert command.stdout.count("127.0.0.1:") == 3
 
 

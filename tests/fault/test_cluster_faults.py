@@ -59,43 +59,43 @@ def silences(auditor: Auditor, ended_at: float) -> tuple[float, float]:
     indirect=["cluster"],
 )
 def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protocol: str) -> None:
-    stage = FaultScenario(cluster.bootstrap, partitions=PARTITIONS, rows=ROWS)
+    scenario = FaultScenario(cluster.bootstrap, partitions=PARTITIONS, rows=ROWS)
     usual = ("-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=2000") if protocol == "range" else ()
     over = threading.Event()
     failed: list[BaseException] = []
 
     def happen() -> None:
         try:
-            FAULTS[fault].happen(cluster, stage)
+            FAULTS[fault].happen(cluster, scenario)
         except BaseException as error:  # raised again below: a thread's error fails no test
             failed.append(error)
         finally:
             over.set()
 
     with (
-        stage.auditor() as auditor,
-        Driftway(*member(stage, protocol, "one", "--client", NATIVE, *usual)) as one,
-        Driftway(*member(stage, protocol, "other", "--client", PYTHON, *usual)) as other,
+        scenario.auditor() as auditor,
+        Driftway(*member(scenario, protocol, "one", "--client", NATIVE, *usual)) as one,
+        Driftway(*member(scenario, protocol, "other", "--client", PYTHON, *usual)) as other,
     ):
-        stage.fill(0, BEFORE)
+        scenario.fill(0, BEFORE)
         auditor.await_all(PARTITIONS * BEFORE)
         deed = threading.Thread(target=happen, name="fault")
         deed.start()
         fed = BEFORE
         while fed < ROWS and not over.wait(PIECE_SECONDS):
-            stage.produce(fed, fed + PIECE)
+            scenario.produce(fed, fed + PIECE)
             fed += PIECE
         deed.join()
         if failed:
             raise failed[0]
         ended_at = time.monotonic()
-        stage.fill(fed)
+        scenario.fill(fed)
         auditor.await_all(PARTITIONS * ROWS, STANDSTILL_SECONDS)
         for worker in (one, other):
             told = FAULTS[fault].told
-            assert not told or any(text in worker.stderr for text in told), worker.story()
+            assert not told or any(text in worker.stderr for text in told), worker.summary()
         leave(one, other)
     longest, after = silences(auditor, ended_at)
     print(f"{fault} {protocol}: longest silence of a partition {longest:.1f} s, {after:.1f} s of it after the fault")
-    auditor.require(stage.expected)
-    require_audited(stage)
+    auditor.require(scenario.expected)
+    require_audited(scenario)

@@ -28,19 +28,19 @@ COMPILED_SECONDS = 800.0
 KEEP = "compiled kernels cannot be kept in"
 
 
-def written_by(stage: FaultScenario, *workers: Driftway) -> None:
+def written_by(scenario: FaultScenario, *workers: Driftway) -> None:
     """Wait until the workers have ended by themselves; then check the score of every row."""
-    with stage.auditor() as auditor:
+    with scenario.auditor() as auditor:
         for worker in workers:
-            assert worker.wait(COMPILED_SECONDS) == 0, worker.story()
-        auditor.await_all(len(stage.expected))
-    auditor.require(stage.expected)
+            assert worker.wait(COMPILED_SECONDS) == 0, worker.summary()
+        auditor.await_all(len(scenario.expected))
+    auditor.require(scenario.expected)
 
 
 def sentences(worker: Driftway) -> list[str]:
     """Its messages about the kernel cache; also check that stderr has no traceback or warning."""
     for unwelcome in ("Traceback", "Warning", "Error"):
-        assert unwelcome not in worker.stderr, worker.story()
+        assert unwelcome not in worker.stderr, worker.summary()
     return [line for line in worker.stderr.splitlines() if KEEP in line]
 
 
@@ -62,10 +62,10 @@ def kernels(cache: Path) -> list[Path]:
     ],
 )
 def test_no_place_for_machine_code_costs_one_sentence(kafka: str, places: Mapping[str, str]) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=500)
-    stage.fill()
-    with Driftway(*stage.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
-        written_by(stage, worker)
+    scenario = FaultScenario(kafka, partitions=1, rows=500)
+    scenario.fill()
+    with Driftway(*scenario.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
+        written_by(scenario, worker)
         (sentence,) = sentences(worker)
         assert next(filter(None, places.values())) in sentence
         assert "NUMBA_CACHE_DIR" in sentence
@@ -107,25 +107,25 @@ DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, holed, garbled
 @pytest.mark.slow
 def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
     """The next start compiles what could not be written, and finds no partial files."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    stage.fill(0, 500)
+    scenario.fill(0, 500)
     with contextlib.ExitStack() as stack:
         with small_files():
-            worker = stack.enter_context(Driftway(*stage.worker(), env=env))
-        with stage.auditor() as auditor:
+            worker = stack.enter_context(Driftway(*scenario.worker(), env=env))
+        with scenario.auditor() as auditor:
             auditor.await_all(500, 100)
         assert len(sentences(worker)) == 1
         assert str(tmp_path) in sentences(worker)[0]
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
     kept = kernels(tmp_path)
     assert kept, "some kernels are small"
     assert all(path.stat().st_size <= SMALL_BYTES for path in kept)
     assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".kernel"}
-    stage.fill(500)
-    with Driftway(*stage.worker("--stop-at-end"), env=env) as worker:
-        written_by(stage, worker)
+    scenario.fill(500)
+    with Driftway(*scenario.worker("--stop-at-end"), env=env) as worker:
+        written_by(scenario, worker)
         assert sentences(worker) == []
     assert any(path.stat().st_size > SMALL_BYTES for path in kernels(tmp_path))
 
@@ -133,12 +133,12 @@ def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka:
 @pytest.mark.slow
 def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> None:
     """Each cached file gets each kind of damage in turn; the next start repairs it and computes the same bits."""
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
     env, step = {"NUMBA_CACHE_DIR": str(tmp_path)}, 1000 // (len(DAMAGES) + 1)
     intact: dict[Path, bytes] = {}
     for turn in range(len(DAMAGES) + 1):
-        stage.fill(turn * step, (turn + 1) * step)
-        done = driftway(*stage.worker("--stop-at-end"), env=env)
+        scenario.fill(turn * step, (turn + 1) * step)
+        done = driftway(*scenario.worker("--stop-at-end"), env=env)
         assert done.code == 0, done.stderr
         assert "Traceback" not in done.stderr
         assert KEEP not in done.stderr
@@ -147,9 +147,9 @@ def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> No
         assert {path: path.stat().st_size for path in kernels(tmp_path)} == {p: len(c) for p, c in intact.items()}
         for i, path in enumerate(kernels(tmp_path)):
             path.write_bytes(DAMAGES[(i + turn) % len(DAMAGES)](intact[path]))
-    with stage.auditor() as auditor:
-        auditor.await_all(len(stage.expected))
-    auditor.require(stage.expected)
+    with scenario.auditor() as auditor:
+        auditor.await_all(len(scenario.expected))
+    auditor.require(scenario.expected)
 
 
 # The log.
@@ -197,21 +197,21 @@ def test_log_that_cannot_be_written_stops_nothing(
     kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]
 ) -> None:
     """Rows are predicted before and after a rebalance, which logs a lot, and the shutdown is clean."""
-    stage = FaultScenario(kafka, partitions=2, rows=600)
-    with stage.auditor() as auditor, broken_log() as (log, break_it), logging_to(log, *stage.worker()) as worker:
+    scenario = FaultScenario(kafka, partitions=2, rows=600)
+    with scenario.auditor() as auditor, broken_log() as (log, break_it), logging_to(log, *scenario.worker()) as worker:
         break_it()
-        stage.fill(0, 300)
+        scenario.fill(0, 300)
         await_until(lambda: auditor.seen >= 600 or worker.poll() is not None, 60, "first rows predicted, or its end")
         assert worker.poll() is None, f"exit code {worker.returncode}"
-        with Driftway(*stage.worker()) as other:
+        with Driftway(*scenario.worker()) as other:
             other.await_text("running")
             other.terminate()
-            assert other.wait() == 0, other.story()
-        stage.fill(300)
-        auditor.await_all(len(stage.expected))
+            assert other.wait() == 0, other.summary()
+        scenario.fill(300)
+        auditor.await_all(len(scenario.expected))
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_exit_code_is_the_documented_one_if_its_sentence_cannot_be_written(kafka: str) -> None:

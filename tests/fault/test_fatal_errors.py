@@ -25,12 +25,12 @@ from tests.support.process import Driftway
 
 
 def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=200)
-    with Driftway(*member(stage, "static", "same")) as first:
+    scenario = FaultScenario(kafka, partitions=1, rows=200)
+    with Driftway(*member(scenario, "static", "same")) as first:
         first.await_text("running")
-        with Driftway(*member(stage, "static", "same")) as second:
+        with Driftway(*member(scenario, "static", "same")) as second:
             second.await_text("running")
-            assert first.wait(10) == 3, first.story()
+            assert first.wait(10) == 3, first.summary()
             assert "Traceback" not in first.stderr
             second.terminate()
             assert second.wait() == 0
@@ -38,28 +38,28 @@ def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: s
 
 def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
     """Its stderr contains log lines only: the client does not print the fencing itself."""
-    stage = FaultScenario(kafka, partitions=1, rows=600)
+    scenario = FaultScenario(kafka, partitions=1, rows=600)
     with (
-        stage.auditor() as auditor,
-        FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *stage.worker("--log-format", "json")) as victim,
+        scenario.auditor() as auditor,
+        FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *scenario.worker("--log-format", "json")) as victim,
     ):
         victim.await_text("running")
-        stage.fill()
-        victim.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+        scenario.fill()
+        victim.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
         victim.terminate()
-        assert victim.wait() == 0, victim.story()
+        assert victim.wait() == 0, victim.summary()
         assert "fenced" in {json.loads(line).get("action") for line in victim.stderr.splitlines()}
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_code_3(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=1, rows=1000)
-    with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker()) as victim:
         victim.await_text("running")
         for turn in itertools.count():
-            take_over(list(stage.worker()), partition=0)
-            stage.fill(20 * turn, 20 * (turn + 1))
+            take_over(list(scenario.worker()), partition=0)
+            scenario.fill(20 * turn, 20 * (turn + 1))
             wanted = 20 * (turn + 1)
             await_until(
                 lambda wanted=wanted: auditor.seen >= wanted or victim.process.poll() is not None,
@@ -68,25 +68,25 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
             )
             if victim.process.poll() is not None:
                 break
-        assert victim.wait() == 3, victim.story()
+        assert victim.wait() == 3, victim.summary()
         assert "in a row, by somebody outside the group" in victim.stderr
         assert "Traceback" not in victim.stderr
-        with Driftway(*stage.worker()) as heir:
-            stage.fill(20 * (turn + 1))
-            heir.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+        with Driftway(*scenario.worker()) as heir:
+            scenario.fill(20 * (turn + 1))
+            heir.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
             heir.terminate()
-            assert heir.wait() == 0, heir.story()
-    auditor.require(stage.expected)
+            assert heir.wait() == 0, heir.summary()
+    auditor.require(scenario.expected)
 
 
 def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebalancing group may assign partitions while the worker leaves it, inside the consumer's close."""
-    stage = FaultScenario(kafka, partitions=1, rows=10)
+    scenario = FaultScenario(kafka, partitions=1, rows=10)
     model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
     worker = Worker(
-        WorkerSettings(kafka, stage.topic, stage.group, model, stop_at_end=True),
+        WorkerSettings(kafka, scenario.topic, scenario.group, model, stop_at_end=True),
         EventLog(),
-        WorkerMetrics(stage.group, stage.topic),
+        WorkerMetrics(scenario.group, scenario.topic),
     )
     close = PartitionConsumer.close
 
@@ -95,7 +95,7 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
         close(consumer)
 
     monkeypatch.setattr(PartitionConsumer, "close", assign_and_close)
-    stage.fill()
+    scenario.fill()
     worker.run()
     assert not worker.tasks
 
@@ -104,33 +104,33 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
 @pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.FLUSHED, Step.OFFSETS_SENT])
 def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -> None:
     """Its thread resumes long after the task went on with a new client, and changes nothing."""
-    stage, asleep = FaultScenario(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
-    with stage.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *stage.worker()) as worker:
+    scenario, asleep = FaultScenario(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
+    with scenario.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *scenario.worker()) as worker:
         worker.await_text("running")
-        fed = stage.feed_until(auditor, lambda: "did not return" in worker.stderr, stage.rows - 200)
-        stage.fill(fed)
-        worker.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+        fed = scenario.feed_until(auditor, lambda: "did not return" in worker.stderr, scenario.rows - 200)
+        scenario.fill(fed)
+        worker.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
         time.sleep(asleep - COMMIT_SECONDS - GRACE_SECONDS)  # until the stalled thread has resumed
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
         assert worker.stderr.count("did not return") == 1
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_commit_during_a_restart_of_the_broker_is_survived(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
-        stage = FaultScenario(kafka.bootstrap, rows=1600)
-        arguments = member(stage, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")
+        scenario = FaultScenario(kafka.bootstrap, rows=1600)
+        arguments = member(scenario, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")
         with (
-            stage.auditor() as auditor,
+            scenario.auditor() as auditor,
             FaultyDriftway(f"{KILL}={kafka.pid}", Step.FLUSHED, 7, *arguments) as worker,
         ):
             worker.await_text("running")
-            fed = stage.feed_until(auditor, lambda: kafka.exit_code() is not None, stage.rows)
+            fed = scenario.feed_until(auditor, lambda: kafka.exit_code() is not None, scenario.rows)
             kafka.restart()
-            stage.fill(fed)
-            worker.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+            scenario.fill(fed)
+            worker.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
             worker.terminate()
-            assert worker.wait() == 0, worker.story()
-        auditor.require(stage.expected)
+            assert worker.wait() == 0, worker.summary()
+        auditor.require(scenario.expected)

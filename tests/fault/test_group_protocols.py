@@ -24,9 +24,9 @@ ALLOWED = "__admin_client"
 NEWER, CLASSIC = ("-X", "group.protocol=consumer"), ("-X", "group.protocol=classic")
 
 
-def plain(stage: FaultScenario, *more: str) -> tuple[str, ...]:
+def plain(scenario: FaultScenario, *more: str) -> tuple[str, ...]:
     """Arguments of a worker without the options for session and heartbeat."""
-    arguments = stage.worker(*more)
+    arguments = scenario.worker(*more)
     kept = [word for i, word in enumerate(arguments) if "session" not in word and "heartbeat" not in word]
     return tuple(word for i, word in enumerate(kept) if word != "-X" or (i + 1 < len(kept) and "=" in kept[i + 1]))
 
@@ -35,17 +35,17 @@ def leave(*workers: Driftway) -> None:
     for worker in workers:
         worker.terminate()
     for worker in workers:
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.slow
 def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
     """Members are replaced one by one while rows arrive; no row is lost, repeated or changed."""
-    stage = FaultScenario(kafka, partitions=4, rows=1800)
-    set_session(kafka, stage.group, SESSION_MS)
-    old, back = stage.worker(), (*plain(stage), *CLASSIC)
+    scenario = FaultScenario(kafka, partitions=4, rows=1800)
+    set_session(kafka, scenario.group, SESSION_MS)
+    old, back = scenario.worker(), (*plain(scenario), *CLASSIC)
     fed = 0
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
 
         def start(*arguments: str) -> Driftway:
             worker = stack.enter_context(Driftway(*arguments))
@@ -54,89 +54,89 @@ def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) 
 
         def feed() -> None:
             nonlocal fed
-            stage.fill(fed, fed + 200)
+            scenario.fill(fed, fed + 200)
             fed += 200
             auditor.await_all(4 * fed, 60)
 
         members = [start(*old), start(*old)]
         feed()
-        for arguments, protocol in ((plain(stage, *NEWER), "consumer"), (back, "classic")):
+        for arguments, protocol in ((plain(scenario, *NEWER), "consumer"), (back, "classic")):
             for _ in range(2):
                 members.append(start(*arguments))
                 assert f"protocol={protocol}" in members[-1].stderr
                 feed()
                 leave(members.pop(0))
                 feed()
-        assert fed == stage.rows
+        assert fed == scenario.rows
         leave(*members)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_left(kafka: str) -> None:
     """The broker refuses to convert a group whose members send assignor data, as these two do."""
-    stage = FaultScenario(kafka, partitions=4, rows=400)
-    set_session(kafka, stage.group, SESSION_MS)
-    cooperative = stage.worker("-X", "partition.assignment.strategy=cooperative-sticky")
-    with stage.auditor() as auditor:
+    scenario = FaultScenario(kafka, partitions=4, rows=400)
+    set_session(kafka, scenario.group, SESSION_MS)
+    cooperative = scenario.worker("-X", "partition.assignment.strategy=cooperative-sticky")
+    with scenario.auditor() as auditor:
         with contextlib.ExitStack() as stack:
             old = stack.enter_context(Driftway(*cooperative))
             old.await_text("running")
             other = stack.enter_context(Driftway(*cooperative))
             other.await_text("running")
-            stage.fill(0, 200)
+            scenario.fill(0, 200)
             auditor.await_all(800)
-            with Driftway(*plain(stage, *NEWER, "--unavailable-timeout", "4")) as new:
-                assert new.wait(60) == 1, new.story()
+            with Driftway(*plain(scenario, *NEWER, "--unavailable-timeout", "4")) as new:
+                assert new.wait(60) == 1, new.summary()
                 assert "driftway: the broker refused this consumer: " in new.stderr.splitlines()[-1]
             leave(old, other)
-        stage.fill(200)
-        with Driftway(*plain(stage, *NEWER, "--stop-at-end")) as new:
-            assert new.wait(60) == 0, new.story()
+        scenario.fill(200)
+        with Driftway(*plain(scenario, *NEWER, "--stop-at-end")) as new:
+            assert new.wait(60) == 0, new.summary()
             assert "protocol=consumer" in new.stderr
         auditor.await_all(1600)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.parametrize("protocol", slow_but(["classic"], ["classic", "consumer"]))
 def test_without_transactions_partitions_move_with_their_offset(kafka: str, protocol: str) -> None:
     """The offset is committed inside the client's rebalance callback, during which no other thread can run."""
-    stage = FaultScenario(kafka, partitions=2, rows=800)
-    set_session(kafka, stage.group, SESSION_MS)
-    arguments = (*plain(stage), "--guarantee", "at-least-once", "-X", f"group.protocol={protocol}")
-    with stage.auditor() as auditor, Driftway(*arguments) as first:
+    scenario = FaultScenario(kafka, partitions=2, rows=800)
+    set_session(kafka, scenario.group, SESSION_MS)
+    arguments = (*plain(scenario), "--guarantee", "at-least-once", "-X", f"group.protocol={protocol}")
+    with scenario.auditor() as auditor, Driftway(*arguments) as first:
         first.await_text("running")
-        stage.fill(0, 200)
+        scenario.fill(0, 200)
         auditor.await_all(400)
         with Driftway(*arguments) as second:
             second.await_text("running", 30)
-            stage.fill(200, 400)
+            scenario.fill(200, 400)
             auditor.await_all(800)
             leave(second)
-        stage.fill(400)
+        scenario.fill(400)
         await_until(lambda: len(auditor.scores) == 1600, 60, "every row predicted")
         leave(first)
     assert not auditor.complaints, "nobody died, so nothing comes twice"
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
     """The newer protocol reserves the name until the session expires; the classic one reassigns it at once."""
-    stage = FaultScenario(kafka, partitions=1, rows=400)
-    set_session(kafka, stage.group, 4000)
-    arguments = (*plain(stage), "-X", "group.protocol=consumer", "-X", "group.instance.id=one")
-    with stage.auditor() as auditor:
+    scenario = FaultScenario(kafka, partitions=1, rows=400)
+    set_session(kafka, scenario.group, 4000)
+    arguments = (*plain(scenario), "-X", "group.protocol=consumer", "-X", "group.instance.id=one")
+    with scenario.auditor() as auditor:
         with Driftway(*arguments) as first:
             first.await_text("running")
-            stage.fill(0, 200)
+            scenario.fill(0, 200)
             auditor.await_all(200)
             first.kill()
-        stage.fill(200)
+        scenario.fill(200)
         with Driftway(*arguments) as second:
             second.await_text("not admitted to the group, trying again")
             auditor.await_all(400)
             leave(second)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 EPOCHS = 200
@@ -160,20 +160,20 @@ def forget_epochs(kafka: str, group: str, epoch: int) -> None:
 def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pytest.FixtureRequest) -> None:
     """After a partial load of a group's log, Kafka 4.1 assigns nothing until the epoch exceeds the old one."""
     with own_broker(request.config) as kafka:
-        stage = FaultScenario(kafka.bootstrap, partitions=2, rows=400)
-        newer = plain(stage, *NEWER)
-        stage.fill(0, 200)
-        with stage.auditor() as auditor, Driftway(*newer, "--stop-at-end") as before:
-            assert before.wait() == 0, before.story()
+        scenario = FaultScenario(kafka.bootstrap, partitions=2, rows=400)
+        newer = plain(scenario, *NEWER)
+        scenario.fill(0, 200)
+        with scenario.auditor() as auditor, Driftway(*newer, "--stop-at-end") as before:
+            assert before.wait() == 0, before.summary()
             auditor.await_all(400)
-        forget_epochs(kafka.bootstrap, stage.group, EPOCHS)
+        forget_epochs(kafka.bootstrap, scenario.group, EPOCHS)
         kafka.restart()
-        stage.fill(200)
-        with stage.auditor() as auditor, Driftway(*newer) as worker, Driftway(*newer) as other:
+        scenario.fill(200)
+        with scenario.auditor() as auditor, Driftway(*newer) as worker, Driftway(*newer) as other:
             auditor.await_all(800, 60)
             leave(worker, other)
             output = worker.stderr + other.stderr
-        auditor.require(stage.expected)
+        auditor.require(scenario.expected)
     assert "the group left partitions unassigned" in output
 
 
@@ -190,25 +190,25 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
 
     Kafka 4.1 returns them for a group that it has loaded only partly (docs/upstream).
     """
-    stage = FaultScenario(kafka, partitions=2, rows=600)
-    set_session(kafka, stage.group, SESSION_MS)
+    scenario = FaultScenario(kafka, partitions=2, rows=600)
+    set_session(kafka, scenario.group, SESSION_MS)
     with (
         Proxy(kafka) as proxy,
-        stage.auditor() as auditor,
-        Driftway(*plain(stage, *NEWER, "--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*plain(scenario, *NEWER, "--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
     ):
-        stage.fill(0, 300)
+        scenario.fill(0, 300)
         auditor.await_all(600)
         for partition in range(2):  # with at-least-once, outputs are visible before the offset commit
-            await_until(lambda p=partition: _committed(stage, p) == 300, 10, "the offsets are committed")
+            await_until(lambda p=partition: _committed(scenario, p) == 300, 10, "the offsets are committed")
         proxy.fail(HEARTBEAT, error)
         worker.await_text("not admitted to the group, trying again")
-        stage.fill(300)
+        scenario.fill(300)
         auditor.await_all(1200)
         assert "lost partitions=[0, 1]" in worker.stderr
         leave(worker)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
-def _committed(stage: FaultScenario, partition: int) -> int:
-    return committed_offset(stage.bootstrap, stage.group, stage.topic, partition)[0]
+def _committed(scenario: FaultScenario, partition: int) -> int:
+    return committed_offset(scenario.bootstrap, scenario.group, scenario.topic, partition)[0]

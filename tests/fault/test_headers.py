@@ -37,18 +37,18 @@ def attributes(partition: int, offset: int, time: str) -> list[tuple[str, bytes]
     ]
 
 
-def spoil(stage: FaultScenario) -> None:
-    """Give the stage's events a time, and some a label that is none; expect the predictions of such events."""
+def spoil(scenario: FaultScenario) -> None:
+    """Give the scenario's events a time, and some a label that is none; expect the predictions of such events."""
     parts = {}
-    for partition, events in stage.events.items():
+    for partition, events in scenario.events.items():
         rows = [json.loads(event) for event in events]
         for i, row in enumerate(rows):
             row["t"] = 1_543_392_000_000 + i
             row["y"] = "up" if i % SET_ASIDE == 7 else row["y"]
         y = np.array([np.nan if row["y"] == "up" else row["y"] for row in rows])
         parts[partition] = np.array([row["x"] for row in rows]), y
-        stage.events[partition] = [json.dumps(row).encode() for row in rows]
-    stage.expected = expected_scores(LEARNER, parts)
+        scenario.events[partition] = [json.dumps(row).encode() for row in rows]
+    scenario.expected = expected_scores(LEARNER, parts)
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,19 @@ def spoil(stage: FaultScenario) -> None:
     [pytest.param(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow), (Step.OFFSETS_SENT, PYTHON, NATIVE)],
 )
 def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    spoil(stage)
+    scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
+    spoil(scenario)
 
     def fill(first: int, last: int) -> None:
-        for partition, events in stage.events.items():
-            produce(kafka, stage.topic, events[first:last], partition, headers=list(map(headers, range(first, last))))
+        for partition, events in scenario.events.items():
+            produce(
+                kafka, scenario.topic, events[first:last], partition, headers=list(map(headers, range(first, last)))
+            )
 
     asked, fed = ("--pass-headers", "trace", "--cloudevents-source", SOURCE), 0
     streams = "--rejected-headers", "kafka-streams"
-    with stage.auditor() as auditor:
-        with CrashingDriftway(step, NTH, *stage.worker(*asked, *streams, "--client", victim)) as worker:
+    with scenario.auditor() as auditor:
+        with CrashingDriftway(step, NTH, *scenario.worker(*asked, *streams, "--client", victim)) as worker:
             worker.await_text("running partition=1")
             while not worker.ended and fed < ROWS:
                 fill(fed, fed + PIECE)
@@ -75,23 +77,23 @@ def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, vic
                 await_until(lambda wanted=wanted: worker.ended or auditor.seen >= wanted, 30, "predicted, or killed")
             assert worker.ended, "its step was never reached"
         fill(fed, ROWS)
-        with Driftway(*stage.worker(*asked, *streams, "--client", heir, "--stop-at-end")) as worker:
-            assert worker.wait(60) == 0, worker.story()
-        auditor.await_all(len(stage.expected))
-    auditor.require(stage.expected)
-    found = read_all(kafka, f"{stage.prefix}.predictions")
+        with Driftway(*scenario.worker(*asked, *streams, "--client", heir, "--stop-at-end")) as worker:
+            assert worker.wait(60) == 0, worker.summary()
+        auditor.await_all(len(scenario.expected))
+    auditor.require(scenario.expected)
+    found = read_all(kafka, f"{scenario.prefix}.predictions")
     for one in found:
         (_, offset), _ = placed_score(one.value or b"")
         millis = 1_543_392_000_000 + offset
         time = str(np.datetime64(millis, "ms")) + "Z"
         assert one.headers == attributes(one.partition, offset, time) + headers(offset)
-    rejected = read_all(kafka, f"{stage.prefix}.rejected")
+    rejected = read_all(kafka, f"{scenario.prefix}.rejected")
     assert len(rejected) == 2 * ROWS // SET_ASIDE
     for one in rejected:
         said = dict(one.headers)
         assert said["__streams.errors.message"] == said["reason"]
         assert said["__streams.errors.offset"] == said["offset"]
-    options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER
+    options = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER
     assert driftway("audit", *options, *asked).code == 0
     done = driftway("audit", *options, "--cloudevents-source", "/other")
     assert done.code == 1

@@ -17,70 +17,70 @@ SHORT = ("-X", "socket.timeout.ms=2000")
 @pytest.mark.parametrize("replies", slow_but([1], [1, 3]))
 @pytest.mark.parametrize(("cut", "more"), [(True, ()), (False, SHORT)], ids=["cut", "silent"])
 def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: bool, more: tuple[str, ...]) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=1200)
+    scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *more)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *more)) as worker,
     ):
         worker.await_text("running")
-        for first in range(0, stage.rows, 200):
-            stage.fill(first, first + 200)
+        for first in range(0, scenario.rows, 200):
+            scenario.fill(first, first + 200)
             if first == 600:
                 proxy.lose(END_TXN, replies=replies, cut=cut)
             wanted = 2 * (first + 200)
             await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
         assert proxy.lost[END_TXN] == replies
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+        assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
 def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: str) -> None:
     """The client would wait for a minute. The commit's deadline is shorter; after it only the log has the outcome."""
-    stage = FaultScenario(kafka, partitions=2, rows=1200)
+    scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--bootstrap", proxy.bootstrap)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--bootstrap", proxy.bootstrap)) as worker,
     ):
         worker.await_text("running")
-        stage.fill(0, 600)
+        scenario.fill(0, 600)
         await_until(lambda: auditor.seen >= 1200, 60, "first rows predicted")
         restored = worker.stderr.count("restored partition")
         proxy.lose(END_TXN)
-        stage.fill(600, 900)
+        scenario.fill(600, 900)
         worker.await_text("commit failed", 60)
         worker.await_condition(
             lambda: worker.stderr.count("restored partition") == restored + 1, "the producer is replaced", 30
         )
-        assert "action=unknown" in worker.stderr, worker.story()
-        stage.fill(900)
-        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        assert "action=unknown" in worker.stderr, worker.summary()
+        scenario.fill(900)
+        await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         assert proxy.lost[END_TXN] == 1
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+        assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
     """A client without connections must not forget its brokers, or a commit would wait for one forever."""
-    stage = FaultScenario(kafka, partitions=1, rows=1200)
+    scenario = FaultScenario(kafka, partitions=1, rows=1200)
     with (
         Proxy(kafka) as proxy,
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
     ):
         worker.await_text("running")
-        for first in range(0, stage.rows, 200):
+        for first in range(0, scenario.rows, 200):
             if first % 400:
                 proxy.lose(PRODUCE, cut=True, about=b".predictions")
-            stage.fill(first, first + 200)
+            scenario.fill(first, first + 200)
             auditor.await_all(first + 200, 60)
         assert proxy.lost[PRODUCE] == 3
-        assert "did not return" not in worker.stderr, worker.story()
+        assert "did not return" not in worker.stderr, worker.summary()
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+        assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)

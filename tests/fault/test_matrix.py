@@ -66,22 +66,22 @@ def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 
 
 @contextlib.contextmanager
-def heir_of(stage: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
+def heir_of(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
     """A second, running member; not for static members, whose name is still taken by the first one."""
-    with Driftway(*member(stage, protocol, "heir", "--client", client)) as heir:
+    with Driftway(*member(scenario, protocol, "heir", "--client", client)) as heir:
         heir.await_text("running")
         yield heir
 
 
 def on_stage(bootstrap: str) -> FaultScenario:
-    """A stage with drift detectors, so that commits have outputs of every kind except rejections."""
+    """A scenario with drift detectors, so that commits have outputs of every kind except rejections."""
     return FaultScenario(bootstrap, rows=ROWS, detectors=DETECTORS)
 
 
-def require(stage: FaultScenario, auditor: Auditor) -> None:
+def require(scenario: FaultScenario, auditor: Auditor) -> None:
     """Fail unless exactly the predictions and alarms of the offline run were written, each once."""
-    auditor.require(stage.expected)
-    require_alarms(stage)
+    auditor.require(scenario.expected)
+    require_alarms(scenario)
 
 
 def leave(*workers: Driftway) -> None:
@@ -89,121 +89,121 @@ def leave(*workers: Driftway) -> None:
     for worker in workers:
         worker.terminate()
     for worker in workers:
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
 
 
-def await_rows(stage: FaultScenario, auditor: Auditor, rows: int) -> None:
+def await_rows(scenario: FaultScenario, auditor: Auditor, rows: int) -> None:
     """Wait until `rows` rows per partition are predicted."""
-    await_until(lambda: auditor.seen >= rows * stage.partitions, 60, f"{rows} rows of each partition predicted")
+    await_until(lambda: auditor.seen >= rows * scenario.partitions, 60, f"{rows} rows of each partition predicted")
 
 
-def end_and_succeed(stage: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
-    """Let a worker end at its fault and a successor, static or not, finish the rows; return the victim's story."""
-    victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim", "--client", client))
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+def end_and_succeed(scenario: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
+    """Let a worker end at its fault and a successor, static or not, finish the rows; return the victim's summary."""
+    victim = FaultyDriftway(fault, step, NTH, *member(scenario, protocol, "victim", "--client", client))
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(victim)
         victim.await_text("subscribed")
         if not PROTOCOLS[protocol].static:
-            heir = stack.enter_context(heir_of(stage, protocol, client))
+            heir = stack.enter_context(heir_of(scenario, protocol, client))
         victim.await_text("running")
-        fed = stage.feed_until(auditor, lambda: victim.ended, BEFORE)
+        fed = scenario.feed_until(auditor, lambda: victim.ended, BEFORE)
         if PROTOCOLS[protocol].static:
-            heir = stack.enter_context(Driftway(*member(stage, protocol, "victim", "--client", client)))
-        stage.fill(fed)
-        await_rows(stage, auditor, ROWS)
+            heir = stack.enter_context(Driftway(*member(scenario, protocol, "victim", "--client", client)))
+        scenario.fill(fed)
+        await_rows(scenario, auditor, ROWS)
         leave(heir)
-        story = victim.story()
-    require(stage, auditor)
-    return story
+        summary = victim.summary()
+    require(scenario, auditor)
+    return summary
 
 
 @cases("kill")
 def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    story = end_and_succeed(on_stage(kafka), KILL, step, protocol, client)
-    assert "exit code -9" in story
+    summary = end_and_succeed(on_stage(kafka), KILL, step, protocol, client)
+    assert "exit code -9" in summary
 
 
 @cases("raise")
 def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    story = end_and_succeed(on_stage(kafka), RAISE, step, protocol, client)
-    assert "exit code 1" in story
-    assert "Mishap: at partition" in story
+    summary = end_and_succeed(on_stage(kafka), RAISE, step, protocol, client)
+    assert "exit code 1" in summary
+    assert "Mishap: at partition" in summary
 
 
 @cases("stop")
 def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
     """A worker stopped at the step until its successor has predicted all rows, then resumed."""
-    stage, static = on_stage(kafka), PROTOCOLS[protocol].static
-    zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie", "--client", client))
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+    scenario, static = on_stage(kafka), PROTOCOLS[protocol].static
+    zombie = FaultyDriftway(STOP, step, NTH, *member(scenario, protocol, "zombie", "--client", client))
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(zombie)
         zombie.await_text("subscribed")
         if not static:
-            heir = stack.enter_context(heir_of(stage, protocol, client))
+            heir = stack.enter_context(heir_of(scenario, protocol, client))
         zombie.await_text("running")
-        stage.fill(stage.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
+        scenario.fill(scenario.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
         if static:  # same name: it joins and fences the zombie
-            heir = stack.enter_context(Driftway(*member(stage, protocol, "zombie", "--client", client)))
-        await_rows(stage, auditor, BEFORE)
+            heir = stack.enter_context(Driftway(*member(scenario, protocol, "zombie", "--client", client)))
+        await_rows(scenario, auditor, BEFORE)
         zombie.thaw()
         members: list[Driftway] = [heir, zombie]
         if static:  # the last to join owns the name: under load that may be the zombie
             await_until(lambda: any(one.process.poll() is not None for one in members), 20, "one of the name is told")
             members.sort(key=lambda one: one.process.poll() is not None)
-            assert members[-1].wait() == 3, members[-1].story()
+            assert members[-1].wait() == 3, members[-1].summary()
             members.pop()
         else:
             zombie.await_condition(
                 lambda: any(word in zombie.stderr for word in ("lost partitions", "action=fenced")), "it is told"
             )
-        stage.fill(BEFORE)
-        await_rows(stage, auditor, ROWS)
+        scenario.fill(BEFORE)
+        await_rows(scenario, auditor, ROWS)
         leave(*members)
-    require(stage, auditor)
+    require(scenario, auditor)
 
 
 @cases("second")
 def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str, client: str) -> None:
-    stage = on_stage(kafka)
+    scenario = on_stage(kafka)
     with (
-        stage.auditor() as auditor,
-        FaultyDriftway(SECOND, step, NTH, *member(stage, protocol, "victim", "--client", client)) as victim,
+        scenario.auditor() as auditor,
+        FaultyDriftway(SECOND, step, NTH, *member(scenario, protocol, "victim", "--client", client)) as victim,
     ):
         victim.await_text("running")
-        stage.fill(stage.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
-        await_rows(stage, auditor, ROWS)
+        scenario.fill(scenario.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
+        await_rows(scenario, auditor, ROWS)
         leave(victim)
-    require(stage, auditor)
+    require(scenario, auditor)
 
 
-def mishear(stage: FaultScenario, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
+def mishear(scenario: FaultScenario, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
     """Disturb the next message between worker and broker after the step; the worker recovers by itself."""
-    with Proxy(stage.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, stage.auditor() as auditor:
-        arguments = member(stage, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)
+    with Proxy(scenario.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, scenario.auditor() as auditor:
+        arguments = member(scenario, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)
         with FaultyDriftway(listener.fault, step, NTH, *arguments) as worker:
             worker.await_text("running")
-            stage.fill(stage.feed_until(auditor, listener.done.is_set, BEFORE), BEFORE)
-            await_rows(stage, auditor, BEFORE)
+            scenario.fill(scenario.feed_until(auditor, listener.done.is_set, BEFORE), BEFORE)
+            await_rows(scenario, auditor, BEFORE)
             assert proxy.lost.total() + proxy.held.total() == 1
             proxy.release()
-            stage.fill(BEFORE)
-            await_rows(stage, auditor, ROWS)
+            scenario.fill(BEFORE)
+            await_rows(scenario, auditor, ROWS)
             leave(worker)
-    require(stage, auditor)
+    require(scenario, auditor)
 
 
 @cases("lost")
 def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """The reply is lost together with the connection, as in a network failure; the request may have been executed."""
-    stage, options = on_stage(kafka), ("--client", client)
-    mishear(stage, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
+    scenario, options = on_stage(kafka), ("--client", client)
+    mishear(scenario, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
 
 
 @cases("late")
 def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """By then the client has retried, perhaps in a later transaction, or has been replaced."""
-    stage, options = on_stage(kafka), ("--client", client)
-    mishear(stage, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
+    scenario, options = on_stage(kafka), ("--client", client)
+    mishear(scenario, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
 
 
 @cases("broker")
@@ -211,22 +211,22 @@ def test_broker_that_dies_and_comes_back_costs_nothing(
     mortal: LocalKafka, step: Step, protocol: str, client: str
 ) -> None:
     """The worker survives, or exits with a message and is started again."""
-    stage = on_stage(mortal.bootstrap)
-    arguments = member(stage, protocol, "worker", *RECONNECT, "--client", client)
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+    scenario = on_stage(mortal.bootstrap)
+    arguments = member(scenario, protocol, "worker", *RECONNECT, "--client", client)
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         first = stack.enter_context(FaultyDriftway(f"{KILL}={mortal.pid}", step, NTH, *arguments))
         first.await_text("running")
-        fed = stage.feed_until(auditor, lambda: mortal.exit_code() is not None, BEFORE)
+        fed = scenario.feed_until(auditor, lambda: mortal.exit_code() is not None, BEFORE)
         mortal.restart()
-        stage.fill(fed)
+        scenario.fill(fed)
         await_until(
-            lambda: first.ended or auditor.seen >= len(stage.expected), 45, "it goes on, or says that it cannot"
+            lambda: first.ended or auditor.seen >= len(scenario.expected), 45, "it goes on, or says that it cannot"
         )
         if not first.ended:
             leave(first)
         else:
-            assert first.wait() in (3, 5), first.story()
+            assert first.wait() in (3, 5), first.summary()
             again = stack.enter_context(Driftway(*arguments))
-            await_rows(stage, auditor, ROWS)
+            await_rows(scenario, auditor, ROWS)
             leave(again)
-    require(stage, auditor)
+    require(scenario, auditor)

@@ -79,7 +79,7 @@ class Life:
                     with Driftway(*work, next(clients)) as other:
                         other.await_text("running")
                         worker.terminate()
-                        assert worker.wait(60) == 0, worker.story()
+                        assert worker.wait(60) == 0, worker.summary()
                         self.await_some(first)
                         other.kill()
                 elif step in kills:

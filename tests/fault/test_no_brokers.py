@@ -51,7 +51,7 @@ def test_a_worker_goes_on_once_brokers_are_named_again(kafka: str, client: str) 
             assert proxy.failed[METADATA] >= 3
             feed(half, len(stream))
             worker.terminate()
-            assert worker.wait() == 0, worker.story()
+            assert worker.wait() == 0, worker.summary()
     checked = driftway("audit", *where, "--bootstrap", kafka, "--label-wait", "200", "--learner", "pa1")
     assert checked.code == 0, checked
 

@@ -35,71 +35,71 @@ STANDSTILL_SECONDS = 5.0
 
 def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
     """The coordinator answers late when partition 0 is taken over; partition 1 is not delayed."""
-    stage = FaultScenario(kafka, partitions=2, rows=1200)
+    scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
-        stage.auditor() as auditor,
-        Driftway(*stage.worker("--bootstrap", proxy.bootstrap)) as worker,
+        scenario.auditor() as auditor,
+        Driftway(*scenario.worker("--bootstrap", proxy.bootstrap)) as worker,
     ):
         worker.await_text("running partition=1")
         worker.await_text("running partition=0")
-        stage.fill(0, 200)
+        scenario.fill(0, 200)
         auditor.await_all(400)
-        first = f"{stage.group}/{stage.topic}/0".encode()
+        first = f"{scenario.group}/{scenario.topic}/0".encode()
         proxy.hold(INIT_PRODUCER_ID, END_TXN, requests=1000, about=first)  # a takeover or an abort
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, about=first)
-        stage.fill(200, 300)
+        scenario.fill(200, 300)
         await_until(proxy.held.total, 30, "partition 0 is being taken over")
         for begin in range(300, 1200, 100):
             began = time.monotonic()
-            stage.fill(begin, begin + 100, among=[1])
+            scenario.fill(begin, begin + 100, among=[1])
             await_until(lambda upto=begin + 99: auditor.last[1] == upto, 30, "partition 1 goes on")
             assert time.monotonic() - began < STANDSTILL_SECONDS
         assert auditor.last[0] == 199
         proxy.forget()
-        stage.fill(300, among=[0])
+        scenario.fill(300, among=[0])
         auditor.await_all(2400, 60)
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+        assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("consumer", marks=pytest.mark.slow)])
 def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protocol: str) -> None:
     """A hanging commit alone may take 8 s, and the group waits for 8 s; the whole revocation is limited to 3 s."""
-    stage = FaultScenario(kafka, partitions=2, rows=1200)
+    scenario = FaultScenario(kafka, partitions=2, rows=1200)
     hurried = ("-X", "max.poll.interval.ms=8000", *(("-X", "session.timeout.ms=7000") if protocol == "range" else ()))
-    arguments = member(stage, protocol, "unnamed", *hurried)
-    with stage.auditor() as auditor, FaultyDriftway("stall=25", Step.FLUSHED, 5, *arguments) as stuck:
+    arguments = member(scenario, protocol, "unnamed", *hurried)
+    with scenario.auditor() as auditor, FaultyDriftway("stall=25", Step.FLUSHED, 5, *arguments) as stuck:
         stuck.await_text("running partition=1")
         stuck.await_text("running partition=0")
-        fed = stage.feed_until(auditor, lambda: auditor.seen >= 800, 1200)
+        fed = scenario.feed_until(auditor, lambda: auditor.seen >= 800, 1200)
         with Driftway(*arguments) as heir:
             heir.await_text("subscribed")
             heir.await_text("running", 8)
-            assert "lost partitions" not in stuck.stderr, stuck.story()
-            stage.fill(fed)
+            assert "lost partitions" not in stuck.stderr, stuck.summary()
+            scenario.fill(fed)
             auditor.await_all(2400, 60)
             for one in (stuck, heir):
                 one.terminate()
-            assert [stuck.wait(), heir.wait()] == [0, 0], stuck.story()
-    auditor.require(stage.expected)
+            assert [stuck.wait(), heir.wait()] == [0, 0], stuck.summary()
+    auditor.require(scenario.expected)
 
 
 def test_a_last_commit_that_does_not_return_is_told(kafka: str) -> None:
     """It waits for a topic that was deleted. The next worker makes that again, and predicts what is missing."""
-    stage = FaultScenario(kafka, partitions=1, rows=2000)
-    client, topic = admin(kafka), f"{stage.prefix}.accuracy"  # a collected client never answers
-    with Driftway(*stage.worker()) as worker:
+    scenario = FaultScenario(kafka, partitions=1, rows=2000)
+    client, topic = admin(kafka), f"{scenario.prefix}.accuracy"  # a collected client never answers
+    with Driftway(*scenario.worker()) as worker:
         worker.await_text("running")
         client.delete_topics([topic])[topic].result(timeout=20)
         await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
-        stage.fill(0, 2000)
+        scenario.fill(0, 2000)
         time.sleep(2)  # there is nothing to await: a commit has begun, and does not return
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-        assert "last commit failed partition=0 error=the client did not return" in worker.stderr, worker.story()
-    with stage.auditor() as auditor, Driftway(*stage.worker()):
+        assert worker.wait() == 0, worker.summary()
+        assert "last commit failed partition=0 error=the client did not return" in worker.stderr, worker.summary()
+    with scenario.auditor() as auditor, Driftway(*scenario.worker()):
         auditor.await_all(2000)
 
 
@@ -137,17 +137,17 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_an_unanswered_request_ends_with_the_time_of_its_commit(kafka: str, client: str) -> None:
     """The client's call outlasts its own timeout, so an abandoned commit keeps threads and descriptors until then."""
-    stage = FaultScenario(kafka, partitions=1, rows=1)
+    scenario = FaultScenario(kafka, partitions=1, rows=1)
     with Proxy(kafka) as proxy:
         model = ModelSettings((Spec.parse(LEARNER),))
-        settings = WorkerSettings(proxy.bootstrap, stage.topic, stage.group, model, client=client)
+        settings = WorkerSettings(proxy.bootstrap, scenario.topic, scenario.group, model, client=client)
         checkpoint = ExactlyOnceCheckpoint(settings, 0)
         checkpoint.acquire(Deadline(30))
-        member = make_member(client, reader_properties(settings), stage.topic, incremental=False)
+        member = make_member(client, reader_properties(settings), scenario.topic, incremental=False)
         proxy.lose(ADD_OFFSETS)
         began = time.monotonic()
         with pytest.raises(KafkaException, match="Timed out"):
-            checkpoint.sender.send_offsets({stage.topic: (1, None)}, member.metadata(), 1.0)
+            checkpoint.sender.send_offsets({scenario.topic: (1, None)}, member.metadata(), 1.0)
         assert time.monotonic() - began < COMMIT_SECONDS + 5
         assert proxy.lost[ADD_OFFSETS] == 1
         member.close()

@@ -14,91 +14,93 @@ from tests.support.process import Driftway, driftway
 
 def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
     """The successor's `init_transactions` aborts it at once; its timeout would take a minute."""
-    stage = FaultScenario(kafka, partitions=1)
-    stage.fill(0, 1000)
-    with stage.auditor() as auditor:
-        with CrashingDriftway(Step.FLUSHED, 1, *stage.worker()) as victim:
-            assert victim.wait() == -9, victim.story()
+    scenario = FaultScenario(kafka, partitions=1)
+    scenario.fill(0, 1000)
+    with scenario.auditor() as auditor:
+        with CrashingDriftway(Step.FLUSHED, 1, *scenario.worker()) as victim:
+            assert victim.wait() == -9, victim.summary()
         assert auditor.seen == 0, "nothing was committed"
         died = time.monotonic()
-        with Driftway(*stage.worker()) as heir:
-            stage.fill(1000)
-            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        with Driftway(*scenario.worker()) as heir:
+            scenario.fill(1000)
+            await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 2
             heir.terminate()
-            assert heir.wait() == 0, heir.story()
-    auditor.require(stage.expected)
+            assert heir.wait() == 0, heir.summary()
+    auditor.require(scenario.expected)
 
 
 def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2)
-    stage.fill(0, 500)
-    with stage.auditor() as auditor, Driftway(*stage.worker()) as zombie:
+    scenario = FaultScenario(kafka, partitions=2)
+    scenario.fill(0, 500)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker()) as zombie:
         await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
-        stage.fill(500, 700)
+        scenario.fill(500, 700)
         zombie.freeze()
-        with Driftway(*stage.worker()) as heir:
+        with Driftway(*scenario.worker()) as heir:
             heir.await_text("running", SESSION_MS / 1000 + 30)
-            stage.fill(700, 1500)
+            scenario.fill(700, 1500)
             await_until(lambda: auditor.seen >= 3000, 60, "the heir predicts")
             zombie.thaw()
             zombie.await_text("lost")
-            stage.fill(1500)
-            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            scenario.fill(1500)
+            await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             for worker in (zombie, heir):
                 worker.terminate()
-                assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+                assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=3000)
-    with stage.auditor() as auditor:
-        for first in range(0, stage.rows, 1000):
-            with Driftway(*stage.worker()) as worker:
+    scenario = FaultScenario(kafka, partitions=2, rows=3000)
+    with scenario.auditor() as auditor:
+        for first in range(0, scenario.rows, 1000):
+            with Driftway(*scenario.worker()) as worker:
                 worker.await_text("running")
-                stage.fill(first, first + 1000)
+                scenario.fill(first, first + 1000)
                 await_until(lambda first=first: auditor.seen > 2 * first, 60, "some rows predicted")
                 worker.terminate()
-                assert worker.wait() == 0, worker.story()
+                assert worker.wait() == 0, worker.summary()
                 assert "left" in worker.stderr
-        with Driftway(*stage.worker("--stop-at-end")) as last:
-            assert last.wait() == 0, last.story()
-        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
-    auditor.require(stage.expected)
+        with Driftway(*scenario.worker("--stop-at-end")) as last:
+            assert last.wait() == 0, last.summary()
+        await_until(lambda: auditor.seen >= len(scenario.expected), 30, "every row predicted")
+    auditor.require(scenario.expected)
 
 
 def test_takeover_waits_for_no_timeout(kafka: str) -> None:
     """No timeout has to expire first; `make long-log` measures how fast it is."""
-    stage = FaultScenario(kafka, partitions=2, rows=4000)
-    stage.fill(0, 3000)
-    with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
+    scenario = FaultScenario(kafka, partitions=2, rows=4000)
+    scenario.fill(0, 3000)
+    with scenario.auditor() as auditor, Driftway(*scenario.worker()) as victim:
         await_until(lambda: auditor.seen >= 6000, 60, "first rows predicted")
-        with Driftway(*stage.worker()) as heir:
+        with Driftway(*scenario.worker()) as heir:
             heir.await_text("subscribed")
             victim.kill()
-            stage.fill(3000)
+            scenario.fill(3000)
             heir.await_text("assigned partitions=[0, 1]")
             assigned = time.monotonic()
-            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             arrivals = [auditor.arrivals[p, 3999] for p in (0, 1)]
-            assert max(arrivals) - assigned < TRANSACTION_TIMEOUT_MS / 1000 / 4, heir.story()
+            assert max(arrivals) - assigned < TRANSACTION_TIMEOUT_MS / 1000 / 4, heir.summary()
             heir.terminate()
             assert heir.wait() == 0
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_snapshots_are_listed_at_once_after_a_worker_was_killed(kafka: str) -> None:
     """Its offset waits in an open transaction: the last one that was committed is told, without waiting for that."""
-    stage = FaultScenario(kafka, partitions=1)
-    stage.fill(0, 1000)
-    with Driftway(*stage.worker("--stop-at-end")) as first:
-        assert first.wait() == 0, first.story()
-    stage.fill(1000)
-    with CrashingDriftway(Step.OFFSETS_SENT, 1, *stage.worker()) as victim:
-        assert victim.wait() == -9, victim.story()
+    scenario = FaultScenario(kafka, partitions=1)
+    scenario.fill(0, 1000)
+    with Driftway(*scenario.worker("--stop-at-end")) as first:
+        assert first.wait() == 0, first.summary()
+    scenario.fill(1000)
+    with CrashingDriftway(Step.OFFSETS_SENT, 1, *scenario.worker()) as victim:
+        assert victim.wait() == -9, victim.summary()
     died = time.monotonic()
-    done = driftway("snapshot", "list", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--json")
+    done = driftway(
+        "snapshot", "list", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--json"
+    )
     assert done.code == 0, done
     assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 4
     assert '"committed":1000' in done.stdout.replace(" ", "")

@@ -66,9 +66,9 @@ def require_scores_of_evaluate(kafka: str, stream: str, partitions: int) -> None
                 time.sleep(delay)  # not waiting for a condition: the schedule sets the time
                 worker.kill()
         with Driftway(*work) as last:
-            assert replay.wait(120) == 0, replay.story()
+            assert replay.wait(120) == 0, replay.summary()
             await_until(lambda: auditor.seen >= len(expected), 120, "every row predicted")
             last.await_text("running")
             last.terminate()
-            assert last.wait() == 0, last.story()
+            assert last.wait() == 0, last.summary()
     auditor.require(expected)

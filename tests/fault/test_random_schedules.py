@@ -55,10 +55,10 @@ def seeds() -> list[Any]:
 
 
 class Group:
-    """Members of a stage's group, some of them frozen."""
+    """Members of a scenario's group, some of them frozen."""
 
-    def __init__(self, stage: FaultScenario, protocol: str, stack: contextlib.ExitStack) -> None:
-        self.arguments = member(stage, protocol, "unnamed")
+    def __init__(self, scenario: FaultScenario, protocol: str, stack: contextlib.ExitStack) -> None:
+        self.arguments = member(scenario, protocol, "unnamed")
         self._clients = itertools.cycle((NATIVE, NATIVE, PYTHON))
         self.awake: list[Driftway] = []
         self.frozen: list[tuple[float, Driftway]] = []
@@ -97,16 +97,16 @@ class Group:
         if not self.awake:
             self.join()
         for worker in self.awake:
-            assert worker.process.poll() is None, worker.story()
+            assert worker.process.poll() is None, worker.summary()
 
 
 @pytest.mark.parametrize("seed", seeds())
 def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
     protocol, members, events = schedule(seed)
     print(f"DRIFTWAY_SEED={seed} replays this schedule: {protocol}, {members} members, {events}")
-    stage = FaultScenario(kafka, rows=ROWS, seed=seed)
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
-        group = Group(stage, protocol, stack)
+    scenario = FaultScenario(kafka, rows=ROWS, seed=seed)
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
+        group = Group(scenario, protocol, stack)
         for _ in range(members):
             group.join()
         await_until(lambda: any("running" in worker.stderr for worker in group.awake), 60, "somebody is running")
@@ -115,15 +115,15 @@ def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
             while events and events[0].at <= time.monotonic() - began:
                 group.suffer(events.pop(0))
             group.thaw()
-            stage.fill(first, first + PIECE)
+            scenario.fill(first, first + PIECE)
             time.sleep(max(0.0, began + FEED_SECONDS * (first + PIECE) / ROWS - time.monotonic()))  # pace of the feed
         for event in events:
             group.suffer(event)
         group.settle()
-        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         for worker in group.awake:
             worker.await_text("subscribed")  # earlier, SIGTERM would hit an interpreter that is still importing
             worker.terminate()
         for worker in group.awake:
-            assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+            assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)

@@ -17,57 +17,62 @@ from tests.support.selection import slow_but
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_output_that_refuses_records_ends_the_worker_with_the_setting(kafka: str, guarantee: str) -> None:
     """A compacted topic rejects records without a key, and these events have none."""
-    stage = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
-    stage.fill()
-    with Driftway(*stage.worker("--guarantee", guarantee)) as worker:
-        assert worker.wait(120) == 1, worker.story()
+    scenario = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
+    scenario.fill()
+    with Driftway(*scenario.worker("--guarantee", guarantee)) as worker:
+        assert worker.wait(120) == 1, worker.summary()
         sentence = worker.stderr.splitlines()[-1]
         assert "Traceback" not in worker.stderr
-    refused = (
-        f"{stage.topic}/0: {stage.topic}.{stage.group}.predictions has cleanup.policy compact: no record without a key "
-    )
+    refused = f"{scenario.topic}/0: {scenario.prefix}.predictions has cleanup.policy compact: no record without a key "
     assert sentence.startswith(f"driftway: {refused}")
     assert "--add-config cleanup.policy=delete` sets another" in sentence
-    assert committed_offset(kafka, stage.group, stage.topic)[0] < 0
+    assert committed_offset(kafka, scenario.group, scenario.topic)[0] < 0
 
 
 def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None:
     """The ownership record goes to a topic that was just created and may have no leader yet."""
-    stage = FaultScenario(kafka, partitions=1, rows=50)
-    stage.fill()
+    scenario = FaultScenario(kafka, partitions=1, rows=50)
+    scenario.fill()
     with Proxy(kafka) as proxy:
         proxy.hold(PRODUCE, about=b".snapshots")
         hurried = "--stop-at-end", "-X", "delivery.timeout.ms=1000"
-        with Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
+        with Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
             worker.await_condition(lambda: proxy.held[PRODUCE], "the claim is on its way")
             proxy.shut = True
             time.sleep(1.5)
             proxy.shut = False
-            assert worker.wait(60) == 0, worker.story()
-    assert committed_offset(kafka, stage.group, stage.topic)[0] == 50
+            assert worker.wait(60) == 0, worker.summary()
+    assert committed_offset(kafka, scenario.group, scenario.topic)[0] == 50
 
 
 def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:
     """The message timed out, so the flush returned without an error, and the offset must not be committed past it."""
-    stage = FaultScenario(kafka, partitions=1, rows=600)
+    scenario = FaultScenario(kafka, partitions=1, rows=600)
     hurried = ("--guarantee", "at-least-once", "-X", "message.timeout.ms=1000")
-    with Proxy(kafka) as proxy, Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
+    with Proxy(kafka) as proxy, Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
         worker.await_text("running")
-        stage.fill(0, 200)
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 200, 30, "first rows are committed")
+        scenario.fill(0, 200)
+        await_until(
+            lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 200, 30, "first rows are committed"
+        )
         proxy.hold(PRODUCE, about=b".predictions")
         proxy.shut = True
-        stage.fill(200, 300)
+        scenario.fill(200, 300)
         await_until(lambda: proxy.held[PRODUCE], 30, "predictions are on their way")
         await_until(
-            lambda: "commit failed" in worker.stderr or committed_offset(kafka, stage.group, stage.topic)[0] == 300,
-            60, "they were not delivered",
-        )  # fmt: skip
+            lambda: (
+                "commit failed" in worker.stderr or committed_offset(kafka, scenario.group, scenario.topic)[0] == 300
+            ),
+            60,
+            "they were not delivered",
+        )
         proxy.shut = False
-        stage.fill(300)
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 600, 60, "all rows are committed")
+        scenario.fill(300)
+        await_until(
+            lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 600, 60, "all rows are committed"
+        )
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
-    found = [placed_score(record.value or b"") for record in read_all(kafka, f"{stage.prefix}.predictions")]
-    assert {place for place, _ in found} == stage.expected.keys(), "none is missing; some may stand there twice"
-    assert all(bits(score) == bits(stage.expected[place]) for place, score in found)
+        assert worker.wait() == 0, worker.summary()
+    found = [placed_score(record.value or b"") for record in read_all(kafka, f"{scenario.prefix}.predictions")]
+    assert {place for place, _ in found} == scenario.expected.keys(), "none is missing; some may stand there twice"
+    assert all(bits(score) == bits(scenario.expected[place]) for place, score in found)

@@ -31,16 +31,16 @@ class SlowStream(threading.Thread):
 
     Parameters
     ----------
-    stage : FaultScenario
+    scenario : FaultScenario
         The rows.
     """
 
-    def __init__(self, stage: FaultScenario) -> None:
+    def __init__(self, scenario: FaultScenario) -> None:
         super().__init__(name="slow stream", daemon=True)
-        self.stage, self.sent, self._over = stage, 1, threading.Event()
+        self.scenario, self.sent, self._over = scenario, 1, threading.Event()
 
     def __enter__(self) -> SlowStream:
-        self.stage.fill(0, 1)
+        self.scenario.fill(0, 1)
         self.start()
         return self
 
@@ -51,7 +51,7 @@ class SlowStream(threading.Thread):
     def run(self) -> None:
         """Produce until the end of the `with` block."""
         while not self._over.wait(1.0):
-            self.stage.fill(self.sent, self.sent + 1, among=[0])
+            self.scenario.fill(self.sent, self.sent + 1, among=[0])
             self.sent += 1
 
 
@@ -60,31 +60,31 @@ def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.
     """Partition 1 is idle after its first row, which is soon gone."""
     rng = random.Random(7)
     with own_broker(pytestconfig, CHECKED_OFTEN) as kafka:
-        stage = FaultScenario(kafka.bootstrap, partitions=2, configs={"input": RETENTION})
-        options = stage.worker("--snapshot-rows", "1000000", "--snapshot-interval", "1")
-        with stage.auditor() as auditor:
-            with SlowStream(stage) as stream:
+        scenario = FaultScenario(kafka.bootstrap, partitions=2, configs={"input": RETENTION})
+        options = scenario.worker("--snapshot-rows", "1000000", "--snapshot-interval", "1")
+        with scenario.auditor() as auditor:
+            with SlowStream(scenario) as stream:
                 for number in range(2 * RESTARTS):
                     killed, after_kill = number % 2 == 0, number % 2 == 1
                     with Driftway(*options) as worker:
                         worker.await_condition(lambda worker=worker: worker.stderr.count("running") == 2, "two tasks")
-                        assert max(relearned(worker.stderr)) <= (MAX_RELEARNED if after_kill else 0), worker.story()
+                        assert max(relearned(worker.stderr)) <= (MAX_RELEARNED if after_kill else 0), worker.summary()
                         rows = stream.sent + 2 + rng.randrange(3)
                         await_until(lambda rows=rows: auditor.seen > rows, 60, f"{rows} rows predicted")
                         if killed:
                             worker.kill()
                         else:
                             worker.terminate()
-                            assert worker.wait() == 0, worker.story()
+                            assert worker.wait() == 0, worker.summary()
                 reader = standalone_consumer({"bootstrap.servers": kafka.bootstrap}, {})
-                busy, idle = ((reader, stage.topic, partition, Deadline(90)) for partition in (0, 1))
+                busy, idle = ((reader, scenario.topic, partition, Deadline(90)) for partition in (0, 1))
                 await_until(lambda: watermarks(*busy)[0] > 0, 60, "retention has taken rows")
                 await_until(lambda: watermarks(*idle)[0] == 1, 60, "and every row of the idle partition")
                 reader.close()
             with Driftway(*options, "--stop-at-end") as last:
-                assert last.wait() == 0, last.story()
+                assert last.wait() == 0, last.summary()
             auditor.await_all(stream.sent + 1)
-        auditor.require({(p, o): s for (p, o), s in stage.expected.items() if o < (stream.sent if p == 0 else 1)})
+        auditor.require({(p, o): s for (p, o), s in scenario.expected.items() if o < (stream.sent if p == 0 else 1)})
 
 
 def relearned(log: str) -> list[int]:

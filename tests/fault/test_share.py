@@ -97,7 +97,7 @@ def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
             first.kill()
             give(4)
             second.terminate()
-            assert second.wait() == 0, second.story()
+            assert second.wait() == 0, second.summary()
     assert min(took_in(kafka, f"{topic}.{group}").values()) > 2
     audited = driftway("audit", *place)
     assert audited.code == 0, audited

@@ -28,7 +28,7 @@ def leave(*workers: Driftway) -> None:
     for worker in workers:
         worker.terminate()
     for worker in workers:
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def leave(*workers: Driftway) -> None:
 def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol: str, seconds: int) -> None:
     """A member joins or leaves every 2 s while rows keep arriving; predictions keep coming."""
     turns, per_turn = int(seconds / EVERY_SECONDS), 200
-    stage = FaultScenario(kafka, partitions=4, rows=turns * per_turn)
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+    scenario = FaultScenario(kafka, partitions=4, rows=turns * per_turn)
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
 
         def join() -> Driftway:
-            return stack.enter_context(Driftway(*member(stage, protocol, "unnamed")))
+            return stack.enter_context(Driftway(*member(scenario, protocol, "unnamed")))
 
         members, left = [join()], []
         members[0].await_text("running")
@@ -61,59 +61,59 @@ def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol:
             else:
                 left.append(members.pop(0))
                 left[-1].terminate()
-            stage.fill(turn * per_turn, (turn + 1) * per_turn)
+            scenario.fill(turn * per_turn, (turn + 1) * per_turn)
             await_until(lambda before=before: auditor.seen > before, SILENCE_SECONDS, "something new was predicted")
             time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # pace of the storm
-        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         leave(*members)
         for worker in left:
-            assert worker.wait() == 0, worker.story()
-    auditor.require(stage.expected)
+            assert worker.wait() == 0, worker.summary()
+    auditor.require(scenario.expected)
 
 
 def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=1000)
-    with stage.auditor() as auditor:
-        with Driftway(*stage.worker()) as first:
-            stage.fill(0, 500)
+    scenario = FaultScenario(kafka, partitions=2, rows=1000)
+    with scenario.auditor() as auditor:
+        with Driftway(*scenario.worker()) as first:
+            scenario.fill(0, 500)
             await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
             first.kill()
-        stage.fill(500)
-        with SlowRestoreDriftway(3.0, *stage.worker()) as second:
+        scenario.fill(500)
+        with SlowRestoreDriftway(3.0, *scenario.worker()) as second:
             second.await_text("assigned partitions=[0, 1]")
             second.terminate()
-            assert second.wait(GRACE_SECONDS) == 0, second.story()
+            assert second.wait(GRACE_SECONDS) == 0, second.summary()
             assert "restored" not in second.stderr
             assert "left" in second.stderr
-        with Driftway(*stage.worker("--stop-at-end")) as last:
-            assert last.wait() == 0, last.story()
-        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
-    auditor.require(stage.expected)
+        with Driftway(*scenario.worker("--stop-at-end")) as last:
+            assert last.wait() == 0, last.summary()
+        await_until(lambda: auditor.seen >= len(scenario.expected), 30, "every row predicted")
+    auditor.require(scenario.expected)
 
 
 def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
     """Partitions that move during their restore are restored by their final owner."""
-    stage = FaultScenario(kafka, partitions=4, rows=1000)
-    with stage.auditor() as auditor:
-        with Driftway(*stage.worker()) as first:
-            stage.fill(0, 500)
+    scenario = FaultScenario(kafka, partitions=4, rows=1000)
+    with scenario.auditor() as auditor:
+        with Driftway(*scenario.worker()) as first:
+            scenario.fill(0, 500)
             await_until(lambda: auditor.seen >= 2000, 60, "first rows predicted")
             first.kill()
-        with SlowRestoreDriftway(2.0, *stage.worker()) as second:
+        with SlowRestoreDriftway(2.0, *scenario.worker()) as second:
             second.await_text("assigned partitions=[0, 1, 2, 3]")
-            with Driftway(*stage.worker()) as third:
-                stage.fill(500)
-                await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            with Driftway(*scenario.worker()) as third:
+                scenario.fill(500)
+                await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
                 third.await_text("subscribed")  # a SIGTERM during Python's start would just kill it
                 leave(second, third)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=1500)
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
-        workers = [stack.enter_context(Driftway(*stage.worker())) for _ in range(3)]
-        stage.fill(0, 500)
+    scenario = FaultScenario(kafka, partitions=2, rows=1500)
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(Driftway(*scenario.worker())) for _ in range(3)]
+        scenario.fill(0, 500)
         await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
         for worker in workers:
             worker.await_text("assigned")
@@ -125,82 +125,82 @@ def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
         (standby,) = [worker for worker in workers if owned(worker) == "[]"]
         owners = [worker for worker in workers if worker is not standby]
         owners[0].kill()
-        stage.fill(500, 1000)
+        scenario.fill(500, 1000)
         await_until(lambda: auditor.seen >= 2000, 60, "the standby predicts")
         owners[1].kill()
-        stage.fill(1000)
-        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        scenario.fill(1000)
+        await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         leave(standby)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> None:
     """Each member is back before its session expires: the others see no rebalance, and none starts from scratch."""
-    stage, names = FaultScenario(kafka, partitions=3, rows=1500), ("one", "two", "three")
+    scenario, names = FaultScenario(kafka, partitions=3, rows=1500), ("one", "two", "three")
     patient = ("-X", "session.timeout.ms=30000")
-    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+    with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
 
         def start(name: str) -> Driftway:
-            return stack.enter_context(Driftway(*member(stage, "static", name, *patient)))
+            return stack.enter_context(Driftway(*member(scenario, "static", name, *patient)))
 
         workers = {name: start(name) for name in names}
-        stage.fill(0, 300)
+        scenario.fill(0, 300)
         await_until(lambda: auditor.seen >= 900, 60, "first rows predicted")
         await_until(lambda: all("running" in w.stderr for w in workers.values()), 60, "all of them own something")
         for turn, name in enumerate(names, start=1):
             before = {other: workers[other].stderr.count("assigned") for other in names if other != name}
             leave(workers[name])
-            stage.fill(turn * 300, (turn + 1) * 300)
+            scenario.fill(turn * 300, (turn + 1) * 300)
             workers[name] = start(name)
             workers[name].await_text("running")
             wanted = (turn + 1) * 900
             await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
             for other, count in before.items():
-                assert workers[other].stderr.count("assigned") == count, workers[other].story()
+                assert workers[other].stderr.count("assigned") == count, workers[other].summary()
             assert "restored partition=" in workers[name].stderr
-            assert "committed=0\n" not in workers[name].stderr, workers[name].story()
-        stage.fill(1200)
-        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            assert "committed=0\n" not in workers[name].stderr, workers[name].summary()
+        scenario.fill(1200)
+        await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         leave(*workers.values())
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)
 
 
 def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequest) -> None:
     """Once the broker is up, the same command succeeds."""
     with own_broker(request.config) as kafka:
-        stage = FaultScenario(kafka.bootstrap, partitions=1, rows=500)
-        stage.fill()
+        scenario = FaultScenario(kafka.bootstrap, partitions=1, rows=500)
+        scenario.fill()
         kafka.kill()
-        done = driftway(*stage.worker("--stop-at-end"))
+        done = driftway(*scenario.worker("--stop-at-end"))
         assert done.code == 5, done.stderr
         assert done.stderr == f"driftway: no Kafka broker answered at {kafka.bootstrap} within 7 s\n"
         kafka.restart()
-        with stage.auditor() as auditor:
-            done = driftway(*stage.worker("--stop-at-end"))
+        with scenario.auditor() as auditor:
+            done = driftway(*scenario.worker("--stop-at-end"))
             assert done.code == 0, done.stderr
-            await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
-        auditor.require(stage.expected)
+            await_until(lambda: auditor.seen >= len(scenario.expected), 30, "every row predicted")
+        auditor.require(scenario.expected)
 
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("cooperative", marks=pytest.mark.slow)])
 def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: str, protocol: str) -> None:
     """Its heartbeats continue, so only `max.poll.interval.ms` reveals that it is stuck."""
-    stage, hurried = FaultScenario(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
-    arguments = member(stage, protocol, "unnamed", *hurried)
-    with stage.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:
+    scenario, hurried = FaultScenario(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
+    arguments = member(scenario, protocol, "unnamed", *hurried)
+    with scenario.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:
         stuck.await_text("subscribed")
         with Driftway(*arguments) as heir:
             heir.await_text("running")
             stuck.await_text("running")
-            stage.fill(0, 500)
+            scenario.fill(0, 500)
             await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
             for first in range(500, 1000, 100):
-                stage.fill(first, first + 100)
+                scenario.fill(first, first + 100)
                 wanted = 2 * (first + 100)
                 await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
             assert heir.stderr.count("assigned") >= 2, "nobody had to take over"
             stuck.await_text("lost partitions", 30)
-            stage.fill(1000)
-            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            scenario.fill(1000)
+            await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             leave(stuck, heir)
-    auditor.require(stage.expected)
+    auditor.require(scenario.expected)

@@ -37,31 +37,31 @@ def fallen_behind(cluster: LocalCluster, name: str) -> tuple[FaultScenario, Uncl
     """Rows of which a topic's follower has only the outputs of the first ones, or only these themselves."""
     all_running(cluster)
     own = UNCLEAN | ({"cleanup_policy": "compact"} if name == "snapshots" else {})
-    stage = FaultScenario(
+    scenario = FaultScenario(
         cluster.bootstrap, partitions=1, rows=2000, configs={name: own}, replicas={name: (LEADER, STALE)}
     )
     if name == "snapshots":
-        stage.create_output(name)
-    topic = stage.topic if name == "input" else f"{stage.prefix}.{name}"
-    learn(stage, 0, BEFORE, *POINTS)
+        scenario.create_output(name)
+    topic = scenario.topic if name == "input" else f"{scenario.prefix}.{name}"
+    learn(scenario, 0, BEFORE, *POINTS)
     election = UncleanElection(cluster, topic, LEADER, STALE)
     election.fall_behind()
-    return stage, election
+    return scenario, election
 
 
-def await_committed(stage: FaultScenario, worker: Driftway, offset: int) -> None:
+def await_committed(scenario: FaultScenario, worker: Driftway, offset: int) -> None:
     """Wait until the group has committed an offset."""
     worker.await_condition(
-        lambda: committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == offset, f"{offset} committed"
+        lambda: committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == offset, f"{offset} committed"
     )
 
 
-def cut_under(stage: FaultScenario, worker: Driftway, election: UncleanElection, moment: str) -> None:
+def cut_under(scenario: FaultScenario, worker: Driftway, election: UncleanElection, moment: str) -> None:
     """Cut what the worker has committed off the topic's log, while it runs or after it has been stopped."""
-    await_committed(stage, worker, CUT_OFF)
+    await_committed(scenario, worker, CUT_OFF)
     if moment == STOPPED:
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
     election.elect()
     election.come_back()
 
@@ -69,105 +69,106 @@ def cut_under(stage: FaultScenario, worker: Driftway, election: UncleanElection,
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
 @pytest.mark.parametrize("name", ["predictions", "accuracy", "snapshots"])
 def test_what_an_output_or_the_snapshots_have_lost_is_repaired(cluster: LocalCluster, name: str, moment: str) -> None:
-    stage, election = fallen_behind(cluster, name)
-    stage.fill(BEFORE, CUT_OFF)
-    with Driftway(*stage.worker(*POINTS)) as worker:
-        cut_under(stage, worker, election, moment)
-        stage.fill(CUT_OFF, AFTER)
+    scenario, election = fallen_behind(cluster, name)
+    scenario.fill(BEFORE, CUT_OFF)
+    with Driftway(*scenario.worker(*POINTS)) as worker:
+        cut_under(scenario, worker, election, moment)
+        scenario.fill(CUT_OFF, AFTER)
         if moment == RUNNING:
-            await_committed(stage, worker, AFTER)
+            await_committed(scenario, worker, AFTER)
             worker.terminate()
-            assert worker.wait() == 0, worker.story()
+            assert worker.wait() == 0, worker.summary()
             said = worker.stderr
     if moment == STOPPED:
-        said = learn(stage, 0, 0, *POINTS)
+        said = learn(scenario, 0, 0, *POINTS)
     print(said)
-    require_same(stage, range(AFTER))
-    require_audited(stage, *POINTS)
-    lost = "has lost the commits" if name == "snapshots" else f"wrote to {stage.prefix}.{name} is missing"
+    require_same(scenario, range(AFTER))
+    require_audited(scenario, *POINTS)
+    lost = "has lost the commits" if name == "snapshots" else f"wrote to {scenario.prefix}.{name} is missing"
     assert lost in said, said
 
 
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
 def test_a_cut_input_is_refused_and_the_way_out_goes_on_where_it_ends(cluster: LocalCluster, moment: str) -> None:
-    stage, election = fallen_behind(cluster, "input")
-    produce(stage.bootstrap, stage.topic, stage.events[0][BEFORE:CUT_OFF])
-    with Driftway(*stage.worker(*POINTS)) as worker:
-        cut_under(stage, worker, election, moment)
+    scenario, election = fallen_behind(cluster, "input")
+    produce(scenario.bootstrap, scenario.topic, scenario.events[0][BEFORE:CUT_OFF])
+    with Driftway(*scenario.worker(*POINTS)) as worker:
+        cut_under(scenario, worker, election, moment)
         if moment == RUNNING:
-            assert worker.wait() == 4, worker.story()
+            assert worker.wait() == 4, worker.summary()
             print(worker.stderr)
-    require_told(refused(stage, *POINTS), stage, BEFORE)
-    go_on(stage, range(CUT_OFF, AFTER))
+    require_told(refused(scenario, *POINTS), scenario, BEFORE)
+    go_on(scenario, range(CUT_OFF, AFTER))
 
 
 def test_a_cut_input_that_was_written_again_is_told_from_the_one_that_was_read(cluster: LocalCluster) -> None:
     """The log holds the committed offset, and as many records: only their leader's epoch tells that they are others."""
-    stage, election = fallen_behind(cluster, "input")
-    produce(stage.bootstrap, stage.topic, stage.events[0][BEFORE:CUT_OFF])
-    learn(stage, 0, 0, *POINTS)
+    scenario, election = fallen_behind(cluster, "input")
+    produce(scenario.bootstrap, scenario.topic, scenario.events[0][BEFORE:CUT_OFF])
+    learn(scenario, 0, 0, *POINTS)
     election.elect()
     election.come_back()
-    produce(stage.bootstrap, stage.topic, stage.events[0][CUT_OFF : CUT_OFF + AFTER - BEFORE])
-    sentence = refused(stage, *POINTS)
-    require_told(sentence, stage, AFTER)
-    audit = driftway("audit", *stage.worker()[1:9], *POINTS)
+    produce(scenario.bootstrap, scenario.topic, scenario.events[0][CUT_OFF : CUT_OFF + AFTER - BEFORE])
+    sentence = refused(scenario, *POINTS)
+    require_told(sentence, scenario, AFTER)
+    audit = driftway("audit", *scenario.worker()[1:9], *POINTS)
     assert audit.code == 4, audit
     assert (
-        f"of {stage.topic}/0 that the workers learned from are gone: the log was cut at offset {BEFORE}" in audit.stderr
+        f"of {scenario.topic}/0 that the workers learned from are gone: the log was cut at offset {BEFORE}"
+        in audit.stderr
     )
-    go_on(stage, range(0))
+    go_on(scenario, range(0))
 
 
-def require_told(sentence: str, stage: FaultScenario, end: int) -> None:
+def require_told(sentence: str, scenario: FaultScenario, end: int) -> None:
     print(sentence)
-    assert f"cannot restore {stage.topic}/0: its log was cut at offset {BEFORE}" in sentence
+    assert f"cannot restore {scenario.topic}/0: its log was cut at offset {BEFORE}" in sentence
     assert f"rows {BEFORE} to {CUT_OFF - 1} were predicted and are gone, it ends at {end} now" in sentence
     assert f"--on-offset-out-of-range earliest keeps what was learned and predicts from {BEFORE} on" in sentence
     assert f"latest keeps what was learned and predicts from {end} on" in sentence
 
 
-def go_on(stage: FaultScenario, rows: range) -> None:
+def go_on(scenario: FaultScenario, rows: range) -> None:
     """Go on at the cut: the rows that were cut off stay learned, and those that are there now are predicted once."""
-    produce(stage.bootstrap, stage.topic, [stage.events[0][row] for row in rows])
-    print(learn(stage, 0, 0, *POINTS, "--on-offset-out-of-range", "earliest"))
-    learn(stage, 0, 0, *POINTS)  # the option was for one decision
-    found, others = predicted(stage), AFTER - BEFORE
+    produce(scenario.bootstrap, scenario.topic, [scenario.events[0][row] for row in rows])
+    print(learn(scenario, 0, 0, *POINTS, "--on-offset-out-of-range", "earliest"))
+    learn(scenario, 0, 0, *POINTS)  # the option was for one decision
+    found, others = predicted(scenario), AFTER - BEFORE
     twice = {offset for (_, offset), scores in found.items() if len(scores) == 2}
     assert sorted(offset for _, offset in found) == list(range(max(CUT_OFF, BEFORE + (len(rows) or others))))
     assert twice == set(range(BEFORE, BEFORE + (len(rows) or others))) & set(range(CUT_OFF))
     for offset in range(len(rows) or others):  # the state is that of one run over all rows that ever came
-        (*_, score), wanted = found[0, BEFORE + offset], stage.expected[0, CUT_OFF + offset]
+        (*_, score), wanted = found[0, BEFORE + offset], scenario.expected[0, CUT_OFF + offset]
         assert bits(score) == bits(wanted), offset
-    require_audited(stage, *POINTS)
+    require_audited(scenario, *POINTS)
 
 
 def test_lost_offsets_of_the_group_do_not_matter(cluster: LocalCluster) -> None:
     """Cut by hand in all three replicas, while no broker runs."""
     all_running(cluster)
-    stage = FaultScenario(cluster.bootstrap, partitions=1, rows=2000)
-    learn(stage, 0, BEFORE, *POINTS)
-    place = OFFSETS, java_hash(stage.group) % len(partitions_of(cluster, OFFSETS))
+    scenario = FaultScenario(cluster.bootstrap, partitions=1, rows=2000)
+    learn(scenario, 0, BEFORE, *POINTS)
+    place = OFFSETS, java_hash(scenario.group) % len(partitions_of(cluster, OFFSETS))
     with closing(standalone_consumer({"bootstrap.servers": cluster.bootstrap}, {})) as reader:
         end = watermarks(reader, *place, Deadline(10))[1]
-    learn(stage, BEFORE, CUT_OFF, *POINTS)
-    assert committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == CUT_OFF
+    learn(scenario, BEFORE, CUT_OFF, *POINTS)
+    assert committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == CUT_OFF
     for node in cluster.nodes:
         node.terminate()
     for node in cluster.nodes:
         cut_log(node, *place, end)
         node.launch()
     await_until(
-        lambda: all(len(one.isrs) == len(cluster.nodes) for one in partitions_of(cluster, stage.topic).values()),
+        lambda: all(len(one.isrs) == len(cluster.nodes) for one in partitions_of(cluster, scenario.topic).values()),
         60,
         "all brokers are back",
     )
-    assert committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == BEFORE
-    said = learn(stage, CUT_OFF, AFTER, *POINTS)
+    assert committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == BEFORE
+    said = learn(scenario, CUT_OFF, AFTER, *POINTS)
     print(said)
     assert f"the broker says offset {BEFORE}, the log of the last commit {CUT_OFF}, which is used" in said
-    require_same(stage, range(AFTER))
-    require_audited(stage, *POINTS)
+    require_same(scenario, range(AFTER))
+    require_audited(scenario, *POINTS)
 
 
 def partitions_of(cluster: LocalCluster, topic: str) -> Any:

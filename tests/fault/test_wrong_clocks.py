@@ -109,7 +109,7 @@ def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: 
                 time.sleep(draw.uniform(0.0, 0.5))  # not waiting for a condition: the schedule sets the time
                 worker.kill()
     with Driftway(*work, "--stop-at-end") as worker:
-        assert worker.wait(120) == 0, worker.story()
+        assert worker.wait(120) == 0, worker.summary()
     assert predicted() == 2 * (EVENTS + TAIL)
     assert [dict(one.headers)["reason"] for one in read_all(kafka, f"{topic}.{group}.rejected")] == []
     points = [json.loads(one.value or b"") for one in read_all(kafka, f"{topic}.{group}.accuracy")]

@@ -98,7 +98,7 @@ def running(bootstrap: str, scene: Scene) -> Iterator[int]:
                 lambda text=text: any(text in one.stderr for one in workers), text, SHOWN_SECONDS
             )
         found = re.search(r'"event": "listening".*?"port": (\d+)', workers[0].stderr)
-        assert found is not None, workers[0].story()
+        assert found is not None, workers[0].summary()
         replay = "replay", *scene.replay, "--to", scene.stream, "--bootstrap", bootstrap, "--quiet"
         children.enter_context(Driftway(*replay))
         yield int(found[1])

@@ -23,7 +23,7 @@ CHALLENGERS = ("--learner", "arow")
 TOPICS = (*OUTPUTS, "alarms", "snapshots")
 
 
-def scenario(bootstrap: str) -> FaultScenario:
+def new_scenario(bootstrap: str) -> FaultScenario:
     """Rows and worker of the sample; topics are created."""
     return FaultScenario(
         bootstrap, PARTITIONS, ROWS, seed=47, detectors=DETECTORS, topic="upgrade-events", group="upgrade-group"
@@ -33,37 +33,37 @@ def scenario(bootstrap: str) -> FaultScenario:
 def main() -> None:
     """Write the files of this version."""
     with LocalKafka() as kafka:
-        stage = scenario(kafka.bootstrap)
-        with stage.auditor() as auditor, Driftway(*stage.worker(*CHALLENGERS)) as worker:
+        scenario = new_scenario(kafka.bootstrap)
+        with scenario.auditor() as auditor, Driftway(*scenario.worker(*CHALLENGERS)) as worker:
             worker.await_text("running")
-            stage.fill(0, LEARNED)
+            scenario.fill(0, LEARNED)
             await_until(lambda: auditor.seen >= PARTITIONS * LEARNED, 60, "all rows predicted")
-            await_until(lambda: _committed(stage) == [LEARNED] * PARTITIONS, 60, "all rows committed")
+            await_until(lambda: _committed(scenario) == [LEARNED] * PARTITIONS, 60, "all rows committed")
             worker.kill()
-        known = laid_topics.topic_id(stage.bootstrap, stage.topic)
-        names = {"": stage.topic} | {name: f"{stage.prefix}.{name}" for name in TOPICS}
-        committed = [committed_offset(stage.bootstrap, stage.group, stage.topic, p) for p in range(PARTITIONS)]
+        known = laid_topics.topic_id(scenario.bootstrap, scenario.topic)
+        names = {"": scenario.topic} | {name: f"{scenario.prefix}.{name}" for name in TOPICS}
+        committed = [committed_offset(scenario.bootstrap, scenario.group, scenario.topic, p) for p in range(PARTITIONS)]
         FOLDER.mkdir(exist_ok=True)
         model = FOLDER / f"{__version__}.driftway"
         exported = driftway(
-            "snapshot", "export", "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap,
-            "--partition", "0", "--out", str(model),
+            "snapshot", "export", "--input", scenario.topic, "--group", scenario.group,
+            "--bootstrap", scenario.bootstrap, "--partition", "0", "--out", str(model),
         )  # fmt: skip
         assert exported.code == 0, exported
         content = {
             "version": __version__,
-            "topics": {name: laid_topics.taken(stage.bootstrap, topic, known) for name, topic in names.items()},
+            "topics": {name: laid_topics.taken(scenario.bootstrap, topic, known) for name, topic in names.items()},
             "committed": [[offset, text.replace(known, laid_topics.NO_ID)] for offset, text in committed],
-            "later": [[event.decode() for event in stage.events[p][LEARNED:]] for p in range(PARTITIONS)],
-            "scores": [[*place, score.hex()] for place, score in sorted(stage.expected.items())],
+            "later": [[event.decode() for event in scenario.events[p][LEARNED:]] for p in range(PARTITIONS)],
+            "scores": [[*place, score.hex()] for place, score in sorted(scenario.expected.items())],
         }
     place = FOLDER / f"{__version__}.json.gz"
     laid_topics.write(place, content)
     print(f"{place.name}: {place.stat().st_size / 1e3:.0f} kB, {model.name}: {model.stat().st_size / 1e3:.0f} kB")
 
 
-def _committed(stage: FaultScenario) -> list[int]:
-    return [committed_offset(stage.bootstrap, stage.group, stage.topic, p)[0] for p in range(PARTITIONS)]
+def _committed(scenario: FaultScenario) -> list[int]:
+    return [committed_offset(scenario.bootstrap, scenario.group, scenario.topic, p)[0] for p in range(PARTITIONS)]
 
 
 if __name__ == "__main__":

@@ -84,8 +84,8 @@ def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) ->
             found = one.run()
         finally:
             signal.signal(signal.SIGINT, before)
-            for story in one.members.unexpected:
-                console.print(story, style="red", markup=False, soft_wrap=True)
+            for summary in one.members.unexpected:
+                console.print(summary, style="red", markup=False, soft_wrap=True)
             if found is None or not found.holds:
                 progress.tell("keeping the evidence")
                 keep(kept, kafka, one.group.topics, {} if found is None else found.first_differences)

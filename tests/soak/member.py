@@ -94,7 +94,7 @@ class Member:
             self.thaw_at, self._thawed_at = None, time.monotonic()
             self._signal(signal.SIGCONT)
 
-    def story(self) -> str:
+    def summary(self) -> str:
         """Return its command and the end of its output."""
         return f"{' '.join(self.argv[2:])}\n{self._tail.decode(errors='replace')}"
 

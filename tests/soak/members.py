@@ -105,7 +105,7 @@ class MemberGroup:
         while steady.member is not None and not steady.member.running and not over():
             self._reap(steady, time.monotonic())
             if self.unexpected or time.monotonic() > deadline:
-                reports = self.unexpected or [steady.member.story() if steady.member else ""]
+                reports = self.unexpected or [steady.member.summary() if steady.member else ""]
                 raise Failure(f"the first member does not run within {START_SECONDS:.0f} s: {reports[0]}")
             time.sleep(TICK_SECONDS)
 
@@ -210,10 +210,10 @@ class MemberGroup:
 
     def _complain(self, slot: Slot, what: str) -> None:
         assert slot.member is not None
-        story = slot.member.story() if len(self.unexpected) < MOST_STORIES else ""
-        self.unexpected.append(f"{slot.name}, life {slot.lives}: {what}\n{story}")
+        summary = slot.member.summary() if len(self.unexpected) < MOST_STORIES else ""
+        self.unexpected.append(f"{slot.name}, life {slot.lives}: {what}\n{summary}")
 
 
 def first_lines(stories: Sequence[str]) -> list[str]:
     """Return the first line of each report."""
-    return [story.partition("\n")[0] for story in stories]
+    return [summary.partition("\n")[0] for summary in stories]

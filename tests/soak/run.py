@@ -211,7 +211,7 @@ class Soak:
             while child.process.poll() is None:
                 self._tell(f"audit: {time.monotonic() - started:.0f} s")
                 if time.monotonic() - started > AUDIT_SECONDS:
-                    raise Failure(f"the audit is not done after {AUDIT_SECONDS:.0f} s: {child.story()}")
+                    raise Failure(f"the audit is not done after {AUDIT_SECONDS:.0f} s: {child.summary()}")
                 time.sleep(TICK_SECONDS)
             output = [line.rstrip() for line in (child.stdout + child.stderr).splitlines() if line.strip()]
             return Audit(child.process.poll() or 0, time.monotonic() - started, output[-SAID_LINES:])

@@ -21,33 +21,33 @@ Told = list[tuple[bytes, bytes]]
 """Keys and values, in order."""
 
 
-def expected_alarms(stage: FaultScenario) -> dict[int, Told]:
-    """Partition -> alarms of the stage's detectors over all errors of its learner."""
+def expected_alarms(scenario: FaultScenario) -> dict[int, Told]:
+    """Partition -> alarms of the scenario's detectors over all errors of its learner."""
     alarms: dict[int, Told] = {}
-    for partition, events in stage.events.items():
+    for partition, events in scenario.events.items():
         y = np.array([read_json(event)["y"] for event in events], np.float64)
-        scores = np.array([stage.expected[partition, offset] for offset in range(len(y))])
+        scores = np.array([scenario.expected[partition, offset] for offset in range(len(y))])
         errors = ((scores >= 0) != y).astype(np.float64)
         found = []
-        for place, text in enumerate(stage.detectors):
+        for place, text in enumerate(scenario.detectors):
             spec = Spec.parse(text)
             rows = np.flatnonzero(create(spec.name, **dict(spec.parameters)).observe(errors) == DRIFT)
             found += [(offset, place) for offset in rows.tolist()]
         alarms[partition] = [
-            _record(stage, partition, offset, stage.detectors[place]) for offset, place in sorted(found)
+            _record(scenario, partition, offset, scenario.detectors[place]) for offset, place in sorted(found)
         ]
     return alarms
 
 
-def _record(stage: FaultScenario, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
+def _record(scenario: FaultScenario, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
     model = Model(ModelSettings((Spec.parse(LEARNER),)), partition)
-    model.decode(records(stage.events[partition][:1]))
+    model.decode(records(scenario.events[partition][:1]))
     value = {
         "detector": detector,
         "partition": partition,
         "offset": offset,
         "learner": LEARNER,
-        "group": stage.group,
+        "group": scenario.group,
         "model_digest": model.digests[0],
         "id": offset,
         "t": None,
@@ -55,17 +55,17 @@ def _record(stage: FaultScenario, partition: int, offset: int, detector: str) ->
     return f"{detector}/{partition}".encode(), json.dumps(value, separators=(",", ":")).encode()
 
 
-def seen_alarms(stage: FaultScenario) -> dict[int, Told]:
+def seen_alarms(scenario: FaultScenario) -> dict[int, Told]:
     """Partition -> alarms that a read_committed reader sees."""
     found: dict[int, Told] = defaultdict(list)
-    for record in read_all(stage.bootstrap, f"{stage.prefix}.alarms"):
+    for record in read_all(scenario.bootstrap, f"{scenario.prefix}.alarms"):
         found[record.partition].append((record.key or b"", record.value or b""))
     return found
 
 
-def require_alarms(stage: FaultScenario) -> None:
+def require_alarms(scenario: FaultScenario) -> None:
     """Fail unless the topic holds exactly the alarms of the offline run, once, in order and byte for byte."""
-    expected, seen = expected_alarms(stage), seen_alarms(stage)
+    expected, seen = expected_alarms(scenario), seen_alarms(scenario)
     for partition, alarms in expected.items():
         assert alarms, "the test would see nothing"
         assert seen[partition] == alarms, f"partition {partition}"

@@ -69,10 +69,10 @@ def clusters() -> Mapping[str, Callable[[], LocalCluster]]:
     }
 
 
-def group_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka:
-    """The broker that coordinates the stage's group."""
+def group_coordinator(cluster: LocalCluster, scenario: FaultScenario) -> LocalKafka:
+    """The broker that coordinates the scenario's group."""
     client = admin(cluster.bootstrap)
-    described = client.describe_consumer_groups([stage.group])[stage.group].result(timeout=10)
+    described = client.describe_consumer_groups([scenario.group])[scenario.group].result(timeout=10)
     return cluster.nodes[described.coordinator.id - 1]
 
 
@@ -83,9 +83,9 @@ def transaction_partition(cluster: LocalCluster, settings: WorkerSettings) -> in
     return java_hash(settings.transactional_id(0)) % count
 
 
-def transaction_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka:
+def transaction_coordinator(cluster: LocalCluster, scenario: FaultScenario) -> LocalKafka:
     """The broker that coordinates partition 0's transactions."""
-    return leader_of(cluster, TRANSACTIONS, transaction_partition(cluster, settings_of(stage)))
+    return leader_of(cluster, TRANSACTIONS, transaction_partition(cluster, settings_of(scenario)))
 
 
 def controller(cluster: LocalCluster) -> LocalKafka:
@@ -99,11 +99,11 @@ def cluster_admin(*arguments: str) -> str:
         return java.run(CLUSTER_ADMIN, Path(folder), *arguments)
 
 
-def partitions_in_use(cluster: LocalCluster, stage: FaultScenario) -> Iterator[Partition]:
+def partitions_in_use(cluster: LocalCluster, scenario: FaultScenario) -> Iterator[Partition]:
     """Yield the partitions of input and outputs, of snapshots, offsets and transactions."""
     client = admin(cluster.bootstrap)
     for name, topic in client.list_topics(timeout=10).topics.items():
-        if name in (OFFSETS, TRANSACTIONS) or name.startswith(stage.topic):
+        if name in (OFFSETS, TRANSACTIONS) or name.startswith(scenario.topic):
             yield from ((name, number) for number in sorted(topic.partitions))
 
 
@@ -186,11 +186,11 @@ def in_turn(cluster: LocalCluster, end: Callable[[LocalKafka], None]) -> None:
         pause(SHORTLY_SECONDS)
 
 
-def controller_down(cluster: LocalCluster, stage: FaultScenario) -> None:
+def controller_down(cluster: LocalCluster, scenario: FaultScenario) -> None:
     """Kill the active controller, which leads no partition in use, so that nothing but the controller is missed."""
     node = cluster.nodes.index(controller(cluster)) + 1
     others = [other for other in range(1, len(cluster.nodes) + 1) if other != node]
-    used = list(partitions_in_use(cluster, stage))
+    used = list(partitions_in_use(cluster, scenario))
     place(cluster, {one: [*others[i % 2 :], *others[: i % 2], node] for i, one in enumerate(used)})
     dead = controller(cluster)
     assert dead is cluster.nodes[node - 1], "the controller moved by itself"
@@ -198,14 +198,14 @@ def controller_down(cluster: LocalCluster, stage: FaultScenario) -> None:
     down(dead)
 
 
-def coordinators_down(cluster: LocalCluster, stage: FaultScenario) -> None:
+def coordinators_down(cluster: LocalCluster, scenario: FaultScenario) -> None:
     """Kill the coordinators of the group and of its transactions at once, which are two brokers."""
-    of_group = group_coordinator(cluster, stage)
-    if transaction_coordinator(cluster, stage) is of_group:
+    of_group = group_coordinator(cluster, scenario)
+    if transaction_coordinator(cluster, scenario) is of_group:
         node = cluster.nodes.index(of_group) + 1
         others = [other for other in range(1, len(cluster.nodes) + 1) if other != node]
-        place(cluster, {(TRANSACTIONS, transaction_partition(cluster, settings_of(stage))): [*others, node]})
-    of_transactions = transaction_coordinator(cluster, stage)
+        place(cluster, {(TRANSACTIONS, transaction_partition(cluster, settings_of(scenario))): [*others, node]})
+    of_transactions = transaction_coordinator(cluster, scenario)
     assert of_transactions is not of_group
     down(of_group, of_transactions)
 
@@ -223,28 +223,30 @@ def one_in_sync(cluster: LocalCluster, lost: Callable[..., object]) -> None:
     await_until(lambda: len(in_sync(cluster, probe)[0]) == len(cluster.nodes), NOTICED_SECONDS, "all in sync again")
 
 
-def leader_cut_off(cluster: LocalCluster, stage: FaultScenario) -> None:
+def leader_cut_off(cluster: LocalCluster, scenario: FaultScenario) -> None:
     """Cut the leader of partition 0 off from the other brokers, which elect another; clients still reach all."""
     assert isinstance(cluster, LinkedCluster)
-    alone = leader_of(cluster, stage.topic, 0)
+    alone = leader_of(cluster, scenario.topic, 0)
     node = cluster.nodes.index(alone) + 1
     others = ",".join(one.bootstrap for one in cluster.nodes if one is not alone)
 
     def replaced() -> bool:
         elsewhere = admin(others)  # a client that has learned of all brokers may go on asking the one that is alone
-        return bool(elsewhere.list_topics(stage.topic, timeout=10).topics[stage.topic].partitions[0].leader != node)
+        return bool(
+            elsewhere.list_topics(scenario.topic, timeout=10).topics[scenario.topic].partitions[0].leader != node
+        )
 
     with cluster.links.cut_off(node):
         await_until(replaced, NOTICED_SECONDS, "another leader elected")
         pause(CUT_OFF_SECONDS)
     assert cluster.links.unknown_connections == 0
-    await_until(lambda: len(in_sync(cluster, stage.topic)[0]) == len(cluster.nodes), NOTICED_SECONDS, "it is back")
+    await_until(lambda: len(in_sync(cluster, scenario.topic)[0]) == len(cluster.nodes), NOTICED_SECONDS, "it is back")
 
 
-def reassigned(cluster: LocalCluster, stage: FaultScenario) -> None:
+def reassigned(cluster: LocalCluster, scenario: FaultScenario) -> None:
     """Move all partitions in use, two replicas each, once around the cluster, and then have three again."""
     nodes = [number + 1 for number in range(len(cluster.nodes))]
-    used = list(partitions_in_use(cluster, stage))
+    used = list(partitions_in_use(cluster, scenario))
     for step in [*nodes, 0]:
         ring = {one: [nodes[(step + i + j) % len(nodes)] for j in range(3)] for i, one in enumerate(used)}
         place(cluster, {one: of[: 2 if step else 3] for one, of in ring.items()})
@@ -261,22 +263,22 @@ def disk_full(node: LocalKafka) -> None:
 
 
 FAULTS: dict[str, Fault] = {
-    "leader": Fault(lambda cluster, stage: down(leader_of(cluster, stage.topic, 0))),
-    "group-coordinator": Fault(lambda cluster, stage: down(group_coordinator(cluster, stage))),
-    "transaction-coordinator": Fault(lambda cluster, stage: down(transaction_coordinator(cluster, stage))),
+    "leader": Fault(lambda cluster, scenario: down(leader_of(cluster, scenario.topic, 0))),
+    "group-coordinator": Fault(lambda cluster, scenario: down(group_coordinator(cluster, scenario))),
+    "transaction-coordinator": Fault(lambda cluster, scenario: down(transaction_coordinator(cluster, scenario))),
     "both-coordinators": Fault(coordinators_down),
     "controller": Fault(controller_down),
     "two-of-three": Fault(lambda cluster, _: down(*cluster.nodes[:2])),
     "all": Fault(lambda cluster, _: down(*cluster.nodes)),
     "rolling-restart": Fault(lambda cluster, _: in_turn(cluster, LocalKafka.terminate)),
     "rolling-kill": Fault(lambda cluster, _: in_turn(cluster, LocalKafka.kill)),
-    "stopped-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), SHORTLY_SECONDS)),
-    "frozen-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), FROZEN_SECONDS)),
-    "frozen-coordinator": Fault(lambda cluster, stage: frozen(group_coordinator(cluster, stage), FROZEN_SECONDS)),
-    "slow-leader": Fault(lambda cluster, stage: stopped_repeatedly(leader_of(cluster, stage.topic, 0))),
-    "slow-coordinator": Fault(lambda cluster, stage: stopped_repeatedly(group_coordinator(cluster, stage))),
+    "stopped-leader": Fault(lambda cluster, scenario: frozen(leader_of(cluster, scenario.topic, 0), SHORTLY_SECONDS)),
+    "frozen-leader": Fault(lambda cluster, scenario: frozen(leader_of(cluster, scenario.topic, 0), FROZEN_SECONDS)),
+    "frozen-coordinator": Fault(lambda cluster, scenario: frozen(group_coordinator(cluster, scenario), FROZEN_SECONDS)),
+    "slow-leader": Fault(lambda cluster, scenario: stopped_repeatedly(leader_of(cluster, scenario.topic, 0))),
+    "slow-coordinator": Fault(lambda cluster, scenario: stopped_repeatedly(group_coordinator(cluster, scenario))),
     "reassigned": Fault(reassigned),
-    "full-disk": Fault(lambda cluster, stage: disk_full(leader_of(cluster, stage.topic, 0))),
+    "full-disk": Fault(lambda cluster, scenario: disk_full(leader_of(cluster, scenario.topic, 0))),
     "replicas-killed": Fault(
         lambda cluster, _: one_in_sync(cluster, killed), "one-controller", (SILENT, "lost partitions")
     ),

@@ -76,4 +76,4 @@ def kill_and_succeed(
     for _ in feed:
         pass
     with Driftway(*work, clients[1], "--stop-at-end") as worker:
-        assert worker.wait(90) == 0, worker.story()
+        assert worker.wait(90) == 0, worker.summary()

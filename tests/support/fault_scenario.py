@@ -102,12 +102,12 @@ class FaultScenario:
         self._deliveries.require_all(self._producer, self.topic)
 
     def write(self, *values: bytes, partition: int = 0) -> None:
-        """Produce values that are not the stage's rows."""
+        """Produce values that are not the scenario's rows."""
         self._queue(values, partition)
         self._deliveries.require_all(self._producer, self.topic)
 
     def grow(self, *names: str) -> None:
-        """Extend the named topics, by default the input, to all partitions of the stage."""
+        """Extend the named topics, by default the input, to all partitions of the scenario."""
         from confluent_kafka.admin import NewPartitions
 
         client = admin(self.bootstrap)  # keep a reference: a collected client never answers

@@ -38,16 +38,16 @@ PROTOCOLS = {
 }
 
 
-def member(stage: FaultScenario, protocol: str, name: str, *more: str) -> list[str]:
-    """Arguments of a member of the stage's group; `name` is used by static members only.
+def member(scenario: FaultScenario, protocol: str, name: str, *more: str) -> list[str]:
+    """Arguments of a member of the scenario's group; `name` is used by static members only.
 
-    For the new protocol, also set the group's session timeout on the broker, to the same value as the stage's.
+    For the new protocol, also set the group's session timeout on the broker, to the same value as the scenario's.
     """
     kind = PROTOCOLS[protocol]
     properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
-    arguments = list(stage.worker(*(word for pair in properties for word in ("-X", pair)), *more))
+    arguments = list(scenario.worker(*(word for pair in properties for word in ("-X", pair)), *more))
     if kind.by_broker:
-        set_session(stage.bootstrap, stage.group, SESSION_MS)
+        set_session(scenario.bootstrap, scenario.group, SESSION_MS)
         for owned in ("session.timeout.ms", "heartbeat.interval.ms"):
             at = next(i for i, word in enumerate(arguments) if word.startswith(owned))
             del arguments[at - 1 : at + 1]

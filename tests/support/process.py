@@ -98,7 +98,7 @@ class Driftway:
             self.process.kill()  # also ends a stopped process
         self.process.wait()
         if error is not None:
-            error.add_note(self.story())
+            error.add_note(self.summary())
         self._folder.cleanup()
 
     @property
@@ -116,7 +116,7 @@ class Driftway:
         """Its stderr so far."""
         return self._stderr.read_text(errors="replace")
 
-    def story(self) -> str:
+    def summary(self) -> str:
         """Command, exit code and the tail of both outputs, for failure messages."""
         return (
             f"driftway {' '.join(self.arguments)}: exit code {self.process.poll()}\n"
@@ -134,9 +134,9 @@ class Driftway:
         try:
             outcome = await_until(met_or_ended, seconds, what)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.story()}") from None
+            raise AssertionError(f"{error}\n{self.summary()}") from None
         if outcome == "ended" and not condition():
-            raise AssertionError(f"ended before: {what}\n{self.story()}")
+            raise AssertionError(f"ended before: {what}\n{self.summary()}")
 
     def await_text(self, text: str, seconds: float = 60.0) -> None:
         """Wait until `text` appears in stdout or stderr."""
@@ -147,7 +147,7 @@ class Driftway:
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {seconds:.0f} s\n{self.story()}") from None
+            raise AssertionError(f"still running after {seconds:.0f} s\n{self.summary()}") from None
 
     def terminate(self) -> None:
         """Send SIGTERM."""
