@@ -36,7 +36,7 @@ TYPED = "import driftway\nreveal_type(driftway.create('arow').predict_one({'amou
 TOOLS = "cyclonedx-bom", "pip-licenses", "twine", "mypy"
 
 
-class Fresh:
+class NewEnvironment:
     """A fresh environment with a fresh home, outside any checkout.
 
     Parameters
@@ -89,7 +89,7 @@ def build(folder: Path) -> tuple[Path, Path]:
     return wheel, archive
 
 
-def scores_of(fresh: Fresh, learners: Sequence[str]) -> str:
+def scores_of(fresh: NewEnvironment, learners: Sequence[str]) -> str:
     """Evaluate, and return the digest of all scores."""
     place = fresh.home / "scores.jsonl"
     chosen = [word for name in learners for word in ("--learner", name)]
@@ -109,7 +109,7 @@ def main(learners: Sequence[str]) -> int:
         digests = {}
         for version, python in found.items():
             began = time.monotonic()
-            fresh = Fresh(python, folder / version)
+            fresh = NewEnvironment(python, folder / version)
             fresh.install(f"{wheel}[files]")
             seen = [fresh.run("driftway", "--version").strip(), fresh.run("python", "-c", USED, quiet=True).strip()]
             digests[version] = scores_of(fresh, learners)
@@ -117,14 +117,14 @@ def main(learners: Sequence[str]) -> int:
         if len(set(digests.values())) != 1:
             print(f"scores differ: {digests}", file=sys.stderr)
             return 1
-        first = Fresh(next(iter(found.values())), folder / "archive")
+        first = NewEnvironment(next(iter(found.values())), folder / "archive")
         first.install(f"{archive}[registry]")
         print(f"source archive: {first.run('driftway', '--version').strip()}")
-        _describe(first, Fresh(sys.executable, folder / "tools"), wheel, archive)
+        _describe(first, NewEnvironment(sys.executable, folder / "tools"), wheel, archive)
     return 0
 
 
-def _describe(installed: Fresh, tools: Fresh, wheel: Path, archive: Path) -> None:
+def _describe(installed: NewEnvironment, tools: NewEnvironment, wheel: Path, archive: Path) -> None:
     """Check the metadata and the types, and write bill of materials and licences of an environment."""
     tools.run("pip", "install", "--quiet", *TOOLS)
     python = installed.folder / "venv" / "bin" / "python"

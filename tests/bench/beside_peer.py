@@ -56,10 +56,10 @@ class ContenderOrPeer(Contender):
         self.codes = (0, ENDED_BY_SIGTERM)
         self._ends, self._topics, self._case = LogEnds(bootstrap, properties), topics, case
         self._state = tempfile.TemporaryDirectory(prefix=f"driftway-bench-{self.name}-")  # goes with this object
-        told = peer_environment(
+        variables = peer_environment(
             bootstrap, (topics.input, topics.predictions), topics.group, Path(self._state.name), case.commit_interval, 1
         )
-        return ["env", *(f"{key}={value}" for key, value in told.items()), *shlex.split(self.commands[self.name])]
+        return ["env", *(f"{key}={value}" for key, value in variables.items()), *shlex.split(self.commands[self.name])]
 
     def wait(self, seconds: float) -> Cost:
         """Wait until the output is as long as the input, then end a peer."""

@@ -49,7 +49,7 @@ ROWS = 50_000
 TIMED_ROWS, ROUNDS, BATCH = 20_000, 30, 2000
 
 
-class Judged:
+class LabelledPredictions:
     """Predictions of a learner on a stream, and whether they were right; rows without a label are left out."""
 
     def __init__(self, stream: str, learner: str) -> None:
@@ -70,12 +70,12 @@ class Judged:
 
 
 @cache
-def judged(stream: str, learner: str) -> Judged:
+def judged(stream: str, learner: str) -> LabelledPredictions:
     """Run a learner on a stream, once."""
-    return Judged(stream, learner)
+    return LabelledPredictions(stream, learner)
 
 
-def figures(millionths: NDArray[np.int64], one: Judged) -> list[float]:
+def figures(millionths: NDArray[np.int64], one: LabelledPredictions) -> list[float]:
     """Calibration error, log loss and Brier score."""
     metrics = ReliabilityMetrics()
     metrics.counter(millionths, one.predicted, one.y)(0, len(one.y))
@@ -88,14 +88,14 @@ def in_millionths(p: Floats, n_classes: int) -> NDArray[np.int64]:
     return np.clip((p * MILLION + 0.5).astype(np.int64), math.ceil(MILLION / n_classes), MILLION - 1)
 
 
-def own_link(one: Judged) -> NDArray[np.int64]:
+def own_link(one: LabelledPredictions) -> NDArray[np.int64]:
     """What the learner's own link says."""
     assert one.link is not None
     p = probabilities(one.score, one.link)[np.arange(len(one.y)), one.predicted]
     return in_millionths(p, one.n_classes)
 
 
-def regressed(one: Judged, beta: bool, of_class: bool) -> Floats:
+def regressed(one: LabelledPredictions, beta: bool, of_class: bool) -> Floats:
     """Platt scaling, or beta calibration of the probability that the evidence stands for, by Newton steps that forget.
 
     With `of_class`, each class predicted has a regression of its own.
@@ -143,7 +143,7 @@ def _regress(
     return found
 
 
-def corrected(p: Floats, one: Judged) -> Floats:
+def corrected(p: Floats, one: LabelledPredictions) -> Floats:
     """Probabilities corrected in each bin by its recent mean error."""
     return _correct(p, one.right, 10.0 if one.link is None else 50.0)
 
@@ -159,20 +159,20 @@ def _correct(p: Floats, hits: Hits, prior: float) -> Floats:
     return found
 
 
-Method = Callable[[Judged], NDArray[np.int64]]
+Method = Callable[[LabelledPredictions], NDArray[np.int64]]
 
 
 def methods() -> dict[str, Method]:
     """Name -> how probabilities come from scores."""
 
     def of(beta: bool, of_class: bool, bins: bool) -> Method:
-        def calibrated(one: Judged) -> NDArray[np.int64]:
+        def calibrated(one: LabelledPredictions) -> NDArray[np.int64]:
             p = regressed(one, beta, of_class)
             return in_millionths(corrected(p, one) if bins else p, one.n_classes)
 
         return calibrated
 
-    def ours(one: Judged) -> NDArray[np.int64]:
+    def ours(one: LabelledPredictions) -> NDArray[np.int64]:
         return Calibrator(one.n_classes, one.link).calibrate(one.score, one.y)
 
     return {

@@ -184,7 +184,7 @@ class FailoverRun:
 
     def await_old_snapshot(self, group: Group, oldest: int) -> None:
         """Wait, during a backlog, until a snapshot is about as old as they get, or until the backlog is gone."""
-        while group.backlog() and max(at.relearned for at in group.standing()) < WORST_SHARE * oldest:
+        while group.backlog() and max(at.relearned for at in group.positions()) < WORST_SHARE * oldest:
             self.worker.require_running()
             time.sleep(SLICE_SECONDS)
 

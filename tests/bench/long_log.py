@@ -70,7 +70,7 @@ class FirstStart:
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurements:
     """Measurements for one state size."""
 
     window: int
@@ -150,7 +150,7 @@ class LongLog:
         self.console.print(f"first start: running after {first.seconds:.1f} s, peak {first.peak_rss / 1e6:.0f} MB")
         return first
 
-    def measure(self, window: int) -> Found:
+    def measure(self, window: int) -> Measurements:
         """Run and kill workers with one state size."""
         topics, case = Topics("events", f"window-{window}"), replace(self.case, window=window)
         make_outputs(self.bootstrap, {}, topics, case)
@@ -178,7 +178,7 @@ class LongLog:
                     run.await_live(group, self.rate)
                     failovers.append(self._told(label, run.kill()))
         drop(self.bootstrap, {}, topics.outputs())
-        return Found(window, _state_bytes(case), long_run, failovers)
+        return Measurements(window, _state_bytes(case), long_run, failovers)
 
     def _told(self, label: str, takeover: Failover) -> Failover:
         self.console.print(
@@ -199,7 +199,7 @@ class LongLog:
             yield progress
 
 
-def long_runs(found: Sequence[Found], n: int) -> Table:
+def long_runs(found: Sequence[Measurements], n: int) -> Table:
     """Return the table of memory and speed in the first and the last tenth."""
     early = f"{n // TENTHS:,}"
     made = Table(
@@ -218,7 +218,7 @@ def long_runs(found: Sequence[Found], n: int) -> Table:
     return made
 
 
-def restores(found: Sequence[Found]) -> Table:
+def restores(found: Sequence[Measurements]) -> Table:
     """Return the table of failover times, in seconds from the assignment."""
     title = "after SIGKILL: seconds from assignment, smallest / median / largest"
     made = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title=title, title_justify="left")
@@ -232,7 +232,9 @@ def restores(found: Sequence[Found]) -> Table:
     return made
 
 
-def as_object(found: Sequence[Found], first: FirstStart, case: Case, given: argparse.Namespace) -> dict[str, Any]:
+def as_object(
+    found: Sequence[Measurements], first: FirstStart, case: Case, given: argparse.Namespace
+) -> dict[str, Any]:
     """Return the object written by ``--json``."""
     return {
         "settings": {**asdict(case), "kills": given.kills, "rate": given.rate, "processors": os.cpu_count()},

@@ -27,7 +27,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Section:
     """A stretch of the log, from one mark to the next.
 
     Parameters
@@ -61,7 +61,7 @@ class LongRun:
         Most rows of one partition that a restore would have had to relearn at any moment.
     """
 
-    stretches: list[Stretch]
+    sections: list[Section]
     oldest_snapshot: int
 
 
@@ -89,19 +89,19 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
     samples = [Sample(logged_at(worker.events("running")[0]), 0, worker.usage())]
     oldest = 0
     while samples[-1].rows < rows:
-        standing = group.standing()
-        done, now, usage = sum(at.committed for at in standing), time.time(), worker.usage()
-        oldest = max(oldest, *(at.relearned for at in standing))
+        positions = group.positions()
+        done, now, usage = sum(at.committed for at in positions), time.time(), worker.usage()
+        oldest = max(oldest, *(at.relearned for at in positions))
         if done > samples[-1].rows:
             samples.append(Sample(now, done, usage))
         elif now - samples[-1].seconds > STUCK_SECONDS:
             raise Failure(f"the worker stands still at {done:,} messages")
         tell(done, usage)
         time.sleep(SAMPLE_SECONDS)
-    return LongRun(_stretches(samples, range(0, rows + 1, step)), oldest)
+    return LongRun(_sections(samples, range(0, rows + 1, step)), oldest)
 
 
-def _stretches(samples: Sequence[Sample], marks: Sequence[int]) -> list[Stretch]:
+def _sections(samples: Sequence[Sample], marks: Sequence[int]) -> list[Section]:
     """Return the stretches; times and CPU seconds at a mark are interpolated, memory is that of the next sample."""
     rows = [sample.rows for sample in samples]
     seconds = np.interp(marks, rows, [sample.seconds for sample in samples])
@@ -111,5 +111,5 @@ def _stretches(samples: Sequence[Sample], marks: Sequence[int]) -> list[Stretch]
         usage = next(sample.usage for sample in samples if sample.rows >= marks[i])
         n = marks[i] - marks[i - 1]
         per_million = float(cpu[i] - cpu[i - 1]) * MILLION / n
-        found.append(Stretch(marks[i], n / float(seconds[i] - seconds[i - 1]), per_million, usage.rss, usage.peak_rss))
+        found.append(Section(marks[i], n / float(seconds[i] - seconds[i - 1]), per_million, usage.rss, usage.peak_rss))
     return found

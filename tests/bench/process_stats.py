@@ -134,7 +134,7 @@ class MeasuredWorker:
 
 
 @dataclass(frozen=True)
-class Standing:
+class GroupPosition:
     """A group's position in a partition: committed offset C, and offset S of the snapshot its metadata points to."""
 
     committed: int
@@ -171,18 +171,18 @@ class Group:
     def __exit__(self, *_: object) -> None:
         self._reader.close()
 
-    def standing(self) -> list[Standing]:
+    def positions(self) -> list[GroupPosition]:
         """Return the group's position in every partition."""
         found = []
         for partition in self._partitions:
             committed, metadata = committed_offset(self._reader, self._input, partition, Deadline(ANSWER_SECONDS))
             pointer = Pointer.parse(metadata)
-            found.append(Standing(committed or 0, pointer.state_offset if pointer else 0))
+            found.append(GroupPosition(committed or 0, pointer.state_offset if pointer else 0))
         return found
 
     def rows(self) -> int:
         """Return the committed rows, summed over the partitions."""
-        return sum(at.committed for at in self.standing())
+        return sum(at.committed for at in self.positions())
 
     def backlog(self) -> int:
         """Return the rows not committed yet, summed over the partitions."""

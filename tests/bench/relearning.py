@@ -83,7 +83,7 @@ class Arrivals(ReaderThread):
                 self.arrived += [time.time()] * sum(message.error() is None for message in (first, *more))
 
 
-def told(worker: Driftway, event: str) -> list[dict[str, Any]]:
+def log_lines(worker: Driftway, event: str) -> list[dict[str, Any]]:
     """Lines of a worker's log of one kind."""
     lines = [json.loads(line) for line in worker.stderr.splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
@@ -117,14 +117,16 @@ def measure(kafka: str, rows: int, rate: float, rounds: int) -> dict[str, Any]:
                     change(place, "add", CHALLENGER, "--relearned")
                     taken = 2 * number - 1
                     # Rows that come meanwhile are relearned in further passes.
-                    await_until(lambda n=taken: len(told(worker, "plan taken")) >= n, WAIT_SECONDS, "it has joined")
-                    begun, done = (logged_at(told(worker, event)[-1]) for event in ("relearning", "relearned"))
+                    await_until(
+                        lambda n=taken: len(log_lines(worker, "plan taken")) >= n, WAIT_SECONDS, "it has joined"
+                    )
+                    begun, done = (logged_at(log_lines(worker, event)[-1]) for event in ("relearning", "relearned"))
                     spans.append((quiet_until, begun, done))
                     change(place, "drop", CHALLENGER)
-                    await_until(lambda n=taken: len(told(worker, "plan taken")) > n, WAIT_SECONDS, "it is dropped")
+                    await_until(lambda n=taken: len(log_lines(worker, "plan taken")) > n, WAIT_SECONDS, "it is dropped")
                 time.sleep(1.0)
             arrived = np.array(arrivals.arrived[rows:])
-        learned = [line["records"] for line in told(worker, "plan taken") if "records" in line]
+        learned = [line["records"] for line in log_lines(worker, "plan taken") if "records" in line]
         worker.terminate()
         worker.wait(60)
     due = paced.began + np.arange(len(arrived)) / rate

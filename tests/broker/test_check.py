@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from driftway.worker.kafka.client_config import quiet
-from tests.broker.test_security import NEEDED, PASSWORD, Site, scram
+from tests.broker.test_security import NEEDED, PASSWORD, GrantedTopics, scram
 from tests.support import registered
 from tests.support.kafka import TopicSpec, admin, await_until, create_topic, create_topics, produce, read_all, unique
 from tests.support.mending import apply
@@ -36,7 +36,7 @@ FAULTS = {
 """What is seeded: group, check and status -> words of the sentence."""
 
 
-class Checked:
+class CheckRun:
     """A run of ``driftway check --json``."""
 
     def __init__(self, *arguments: str, before: tuple[str, ...] = ()) -> None:
@@ -100,7 +100,7 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
         "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels, "--label-wait", "12h/5000",
         "--learner", "no_change", "-X", "session.timeout.ms=500", "--commit-interval", "1000",
     ]  # fmt: skip
-    seeded = Checked(*options)
+    seeded = CheckRun(*options)
     assert seeded.code == 1
     assert state_of(kafka, (topic, labels), group) == before
     found = {(one["group"], one["check"], one["status"]): one for one in seeded.wrong()}
@@ -112,7 +112,7 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
     for _ in range(3):  # what is mended may show what is behind it: with more partitions of the input, too few labels
         for one in mended.wrong():
             mend(one, options, tmp_path)
-        mended = Checked(*options, before=("--config", str(tmp_path / "events.toml")))
+        mended = CheckRun(*options, before=("--config", str(tmp_path / "events.toml")))
         if not mended.wrong():
             break
     assert mended.wrong() == []
@@ -155,7 +155,7 @@ def test_labels_that_would_not_find_their_events(
         produce(kafka, topic, [b'{"order":-1,"a":0}'], p)  # so that the labels are used
     options = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "no_change", "--feature", "a",
                "--id", "order", "--label-wait", "100", "--label-topic", labels)  # fmt: skip
-    wrong = Checked(*options).wrong(("events",))
+    wrong = CheckRun(*options).wrong(("events",))
     assert [one["check"] for one in wrong] == [check] * bool(check)
     assert all(words in one["sentence"] and one["command"] for one in wrong)
     if stamp is None:
@@ -181,17 +181,17 @@ def guarded() -> Iterator[Secured]:
 def test_a_missing_right_is_found_and_granted_by_the_command(guarded: Secured, lacking: Any) -> None:
     user = unique("user")
     add_user(guarded.plain, user, PASSWORD)
-    site = Site(guarded, user, lacking)
-    options = ("--input", site.topic, "--group", site.group, "--bootstrap", guarded.guarded, *scram(user))
-    before = Checked(*options)
+    granted = GrantedTopics(guarded, user, lacking)
+    options = ("--input", granted.topic, "--group", granted.group, "--bootstrap", guarded.guarded, *scram(user))
+    before = CheckRun(*options)
     (error,) = [one for one in before.wrong() if one["status"] == "error"]
     assert PASSWORD not in before.text
     if lacking[:2] == ("TOPIC", "INPUT"):  # what may not be described does not exist
-        assert error["sentence"] == f"there is no topic {site.topic}, or this principal may not describe it"
+        assert error["sentence"] == f"there is no topic {granted.topic}, or this principal may not describe it"
         return
     assert f"User:{user}" in error["command"]
     apply(error["command"].replace(guarded.guarded, guarded.plain))
-    after = Checked(*options)
+    after = CheckRun(*options)
     assert [one for one in after.wrong() if one["status"] == "error"] == []
 
 
@@ -202,20 +202,20 @@ def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: st
         "--input", topic, "--group", group, "--bootstrap", kafka, "--format", "avro", "--feature", "amount",
         "--label", "fraud", "--learner", "no_change",
     ]  # fmt: skip
-    closed = Checked(*options, "--registry", "http://127.0.0.1:9", "--registry-property", "max.retries=0")
+    closed = CheckRun(*options, "--registry", "http://127.0.0.1:9", "--registry-property", "max.retries=0")
     (error,) = [one for one in closed.wrong() if one["status"] == "error"]
     assert (error["check"], closed.code) == ("schema registry", 5)
     with Stub() as registry:
         value, _ = registered.avro(registry.url)
         produce(kafka, topic, [value, b"no schema"])
-        answered = Checked(*options, "--registry", registry.url)
+        answered = CheckRun(*options, "--registry", registry.url)
         binary = *options, "--registry", registry.url, "--output-format", "avro"
-        taken = Checked(*binary)
+        taken = CheckRun(*binary)
         assert {one["check"]: one["status"] for one in taken.found}["schema registry"] == "ok"
         assert registry.versions.keys() == {"avro-value"}, "nothing is registered"
         registry.versions[f"{topic}.{group}.predictions-value"] = [1]
         registry.refusal = 409, {}
-        refused = Checked(*binary)
+        refused = CheckRun(*binary)
         (error,) = [one for one in refused.wrong() if one["status"] == "error"]
         assert (error["check"], refused.code) == ("schema registry", 2)
         assert "not compatible" in error["sentence"]
@@ -230,7 +230,7 @@ def test_a_member_that_is_no_worker_is_told(kafka: str, topic: str, group: str) 
     try:
         member.subscribe([topic])
         await_until(lambda: member.poll(0.1) or member.assignment(), 60, "a member")
-        found = Checked("--input", topic, "--group", group, "--bootstrap", kafka).wrong(("access",))
+        found = CheckRun("--input", topic, "--group", group, "--bootstrap", kafka).wrong(("access",))
     finally:
         member.close()
     assert [(one["check"], one["status"]) for one in found] == [("group", "warning")]

@@ -142,7 +142,7 @@ def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, gro
     member.close()
 
 
-class Silent:
+class ProducerWithLostError:
     """A producer whose flush fails as the client's does when a callback has cleared a fatal error."""
 
     def __init__(self, producer: Producer) -> None:
@@ -164,7 +164,7 @@ def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic
     zombie.init_transactions(30)
     zombie.begin_transaction()
     successor.init_transactions(30)
-    zombie._producer = Silent(zombie._producer)  # type: ignore[assignment]
+    zombie._producer = ProducerWithLostError(zombie._producer)  # type: ignore[assignment]
     zombie.send_one(topic, b"of a dead worker", None)
     with pytest.raises(KafkaException) as fenced:
         zombie.flush(30)

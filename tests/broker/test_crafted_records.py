@@ -27,7 +27,7 @@ POSITIONS = {
 }
 
 
-def told(done: Finished, code: int, words: str) -> None:
+def require_message(done: Finished, code: int, words: str) -> None:
     """Require one sentence with these words, and the code."""
     assert "Traceback" not in done.stderr, done
     assert (done.code, words in done.stderr.splitlines()[-1]) == (code, True), done
@@ -51,7 +51,9 @@ def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, cleanup_policy="compact")
     put(scenario, record_keys.claim_key(scenario.group, scenario.topic), value)
     done = driftway(*scenario.worker("--stop-at-end"))
-    told(done, CANNOT_RESTORE, f"the claim to the outputs at {scenario.prefix}.snapshots/0@0 cannot be read: ")
+    require_message(
+        done, CANNOT_RESTORE, f"the claim to the outputs at {scenario.prefix}.snapshots/0@0 cannot be read: "
+    )
     assert done.stderr.splitlines()[-1].endswith("choose other outputs with --output-prefix PREFIX")
 
 
@@ -61,7 +63,7 @@ def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
     before = read_all(kafka, f"{scenario.prefix}.predictions")
     for value in POSITIONS.values():
         put(scenario, b"0.position", value)
-        told(
+        require_message(
             driftway(*scenario.worker("--stop-at-end")),
             CANNOT_RESTORE,
             f"the commit record at {scenario.prefix}.snapshots",
@@ -71,7 +73,7 @@ def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
             ("snapshot", "show", "--partition", "0"),
             ("explain", "--partition", "0", "--offset", "3"),
         ):
-            told(of(scenario, *command), CANNOT_RESTORE, f"the commit record at {scenario.prefix}.snapshots")
+            require_message(of(scenario, *command), CANNOT_RESTORE, f"the commit record at {scenario.prefix}.snapshots")
     assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before)
     ended = driftway(*scenario.worker("--stop-at-end", "--on-restore-failure", "replay"))
     assert ended.code == 0, ended
@@ -91,7 +93,7 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     put(scenario, b"0.0", body + snapshot._digest(body))
     place = max(r.offset for r in read_all(kafka, f"{scenario.prefix}.snapshots") if r.key == b"0.0")
     put(scenario, b"0.position", write_json({**position, "pointer": f"driftway1:{place}:1:{header['offset']}"}))
-    told(driftway(*scenario.worker("--stop-at-end")), CANNOT_RESTORE, "--on-restore-failure replay")
+    require_message(driftway(*scenario.worker("--stop-at-end")), CANNOT_RESTORE, "--on-restore-failure replay")
     assert "Traceback" not in of(scenario, "snapshot", "list").stderr
 
 

@@ -12,7 +12,7 @@ from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.broker.test_endpoint import event, log_of, metrics
 from tests.support.audit import Auditor, Scores, expected_scores
 from tests.support.crash import CrashingDriftway
-from tests.support.debezium import DELETED, OPTIONS, TOMBSTONE, UNKNOWN, Change, Orders, learned
+from tests.support.debezium import DELETED, OPTIONS, TOMBSTONE, UNKNOWN, Change, ChangeGenerator, learned
 from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
 
@@ -63,7 +63,7 @@ def require_records(kafka: str, prefix: str, placed: Placed) -> None:
 
 @pytest.mark.timeout(400)
 def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str, topic: str, group: str) -> None:
-    stream = Orders(seed=7).records(CHANGES, PARTITIONS)
+    stream = ChangeGenerator(seed=7).records(CHANGES, PARTITIONS)
     placed = {(p, offset): change for p, changes in stream.items() for offset, change in enumerate(changes)}
     reasons = {place: change.reason for place, change in placed.items() if change.reason and not change.row}
     labels = {place: change.reason for place, change in placed.items() if change.reason and change.row}

@@ -111,8 +111,8 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert [value("records_total", partition=p) for p in "01"] == [2000, 1002]
         assert value("rejections_total", partition="1", reason="not-json") == 1
         assert value("rejections_total", partition="1", reason="null") == 1
-        told = [line for line in log_of(worker) if line["event"] == "rejected"]
-        assert [(line["kind"], line["example"]) for line in told] == [("not-json", "?"), ("null", "null")]
+        rejections = [line for line in log_of(worker) if line["event"] == "rejected"]
+        assert [(line["kind"], line["example"]) for line in rejections] == [("not-json", "?"), ("null", "null")]
         assert value("rebalances_total") >= 1
         assert value("commit_duration_seconds_count", partition="0") >= 1
         assert value("state_bytes", partition="0") > 0
@@ -206,7 +206,7 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
     position = CommitRecord(n, n, Pointer(first.offset, 1, drawn.state_offset)).write()
     produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[commit_record_key(0)])
     seen: list[tuple[int, str]] = []
-    told: set[str] = set()
+    rejections: set[str] = set()
     with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
         port = event(heir, "listening")["port"]
 
@@ -217,14 +217,16 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
                 seen.append((status, state))
             if state != "standby":
                 value = metrics(port)
-                told.update(s for s in ("restoring", "running") if value("task_state", partition="0", state=s) == 1)
+                rejections.update(
+                    s for s in ("restoring", "running") if value("task_state", partition="0", state=s) == 1
+                )
             return state == "running"
 
         await_until(ready_again, 90, "the heir is running", poll=0.002)
         assert seen[-1] == (200, "running")
         assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
         assert (503, "restoring") in seen
-        assert "restoring" in told
+        assert "restoring" in rejections
         restored = event(heir, "restored")
         assert (restored["position"], restored["committed"]) == (drawn.state_offset, n)
         assert drawn.state_offset <= 1000

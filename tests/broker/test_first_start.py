@@ -50,11 +50,11 @@ def test_snapshots_that_are_not_compacted_are_told(kafka: str, topic: str, group
     produce(kafka, topic, EVENTS)
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
     assert done.code == 0, done
-    told = f"{snapshots} has cleanup.policy {policy}, not compact"
-    assert done.stderr.index(told) < done.stderr.index(JOINED)
+    message = f"{snapshots} has cleanup.policy {policy}, not compact"
+    assert done.stderr.index(message) < done.stderr.index(JOINED)
     assert "--add-config cleanup.policy=compact" in done.stderr
     checked = driftway("topics", "check", "--input", topic, "--partitions", "1", "--group", group, "--bootstrap", kafka)
-    assert (checked.code, told in checked.stderr) == (1, True), checked
+    assert (checked.code, message in checked.stderr) == (1, True), checked
 
 
 def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str, group: str) -> None:

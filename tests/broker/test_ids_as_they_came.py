@@ -87,10 +87,10 @@ def test_dates_of_birth_are_read_in_one_unit(unit: str, micros: int, kafka: str,
     assert f",unit={unit}" in proposed.stdout, proposed.stderr
     common = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "arow", "--no-standardize")
     without = driftway("worker", *common, "--feature", "born:time=seconds", "--stop-at-end")
-    told = [dict(one.headers)["reason"].decode() for one in read_all(kafka, f"{topic}.{group}.rejected")]
+    reasons = [dict(one.headers)["reason"].decode() for one in read_all(kafka, f"{topic}.{group}.rejected")]
     if without.code == 0:
-        assert set(told) == {"born is a number without a unit: write unit=s, ms, us, ns or days into the schema"}
-        assert len(told) == len(BORN)
+        assert set(reasons) == {"born is a number without a unit: write unit=s, ms, us, ns or days into the schema"}
+        assert len(reasons) == len(BORN)
     done = driftway("worker", *common, "--group", f"{group}u", "--feature", f"born:time=seconds,unit={unit}",
                     "--stop-at-end")  # fmt: skip
     assert done.code == 0, done.stderr

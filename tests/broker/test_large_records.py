@@ -68,7 +68,7 @@ def worker(kafka: str, topic: str, group: str, *more: str) -> tuple[str, ...]:
     return "worker", *named, "--stop-at-end", *more
 
 
-def told(one: Record, name: str) -> str:
+def header(one: Record, name: str) -> str:
     return (dict(one.headers)[name] or b"").decode()
 
 
@@ -85,19 +85,19 @@ def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
     done = driftway(*worker(kafka, topic, group, "--client", client, "--pass-headers", "*"))
     assert done.code == 0, done
     rejected = read_all(kafka, f"{topic}.{group}.rejected")
-    by_offset = {int(told(one, "offset")): one for one in rejected}
+    by_offset = {int(header(one, "offset")): one for one in rejected}
     assert sorted(by_offset) == [20, 41, 62, 83], "the event whose other fields are large is predicted"
     for offset, value in ((20, garbage), (41, of_id)):
         one = by_offset[offset]
         assert one.value == value[:1024]
-        assert (told(one, "truncated"), told(one, "length")) == ("true", str(len(value)))
-        assert told(one, "sha256") == hashlib.sha256(value).hexdigest()
+        assert (header(one, "truncated"), header(one, "length")) == ("true", str(len(value)))
+        assert header(one, "sha256") == hashlib.sha256(value).hexdigest()
     assert by_offset[20].key == b"k"
-    assert told(by_offset[41], "reason") == "id is too long: 12000002 bytes, more than 65536"
-    assert told(by_offset[62], "reason") == "key is too long: 11000000 bytes, more than 65536"
+    assert header(by_offset[41], "reason") == "id is too long: 12000002 bytes, more than 65536"
+    assert header(by_offset[62], "reason") == "key is too long: 11000000 bytes, more than 65536"
     assert (by_offset[62].value, by_offset[62].key) == (good(1)[0], long[:1024])
-    assert (told(by_offset[62], "key-length"), "length" in dict(by_offset[62].headers)) == ("11000000", False)
-    assert told(by_offset[62], "key-sha256") == hashlib.sha256(long).hexdigest()
+    assert (header(by_offset[62], "key-length"), "length" in dict(by_offset[62].headers)) == ("11000000", False)
+    assert header(by_offset[62], "key-sha256") == hashlib.sha256(long).hexdigest()
     assert by_offset[83].value == whole, "what fits is passed on whole"
     assert "truncated" not in dict(by_offset[83].headers)
     last = read_all(kafka, f"{topic}.{group}.predictions")[-1]
@@ -123,7 +123,7 @@ def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
     assert done.code == 0, done
     assert done.stderr.count("commit failed") == 1
     rejected = accounted(kafka, topic, group, n)
-    assert [told(one, "length") for one in rejected] == ["3000000", "500000", "4000000"]
+    assert [header(one, "length") for one in rejected] == ["3000000", "500000", "4000000"]
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
     assert driftway(*worker(kafka, topic, other, "--unavailable-timeout", "3", *SIZED)).code == 1
     assert driftway(*worker(kafka, topic, group)).code == 0, "the default is ten times as large"
     (one,) = accounted(kafka, topic, group, n)
-    assert told(one, "length") == "90000000"
+    assert header(one, "length") == "90000000"
     audited = driftway("audit", "--bootstrap", kafka, "--input", topic, "--group", group, "--learner", "pa1", *SIZED)
     assert audited.code == 1
     assert named.replace(f"{topic}/0 cannot be read", f"cannot read {topic}/0") in audited.stderr

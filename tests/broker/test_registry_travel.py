@@ -45,7 +45,7 @@ ORDER = json.dumps(
 
 
 @dataclass
-class Scene:
+class LearnedInput:
     """An input of one partition, learned by a group up to FIRST, with its registry and its records."""
 
     registry: str
@@ -63,7 +63,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(kafka: str) -> Iterator[Scene]:
+def scene(kafka: str) -> Iterator[LearnedInput]:
     topic = create_topic(kafka, unique("orders"), 1)
     drawn = np.random.default_rng(3).normal(size=(ROWS, 3))
     with Stub() as stub:
@@ -81,11 +81,11 @@ def scene(kafka: str) -> Iterator[Scene]:
         ended = run("worker", *place, *learning, *reading, "--stop-at-end")
         assert ended.code == 0, ended
         produce(kafka, topic, values[FIRST:], headers=headers[FIRST:])
-        yield Scene(stub.url, place, values, [tuple(one) for one in headers])
+        yield LearnedInput(stub.url, place, values, [tuple(one) for one in headers])
 
 
 @pytest.mark.parametrize("offset", slow_but([FIRST - 1], [3, FIRST - 1]))
-def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: Scene, offset: int) -> None:
+def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: LearnedInput, offset: int) -> None:
     options = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
     found = scene.call("explain", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
@@ -95,7 +95,7 @@ def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: Scene, o
 
 
 @pytest.mark.parametrize("at", [FIRST - 20, 277])
-def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: Scene, at: int) -> None:
+def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: LearnedInput, at: int) -> None:
     options = ("--at", str(at), "--format", "avro", "--registry", scene.registry, "--registry-property", "timeout=20")
     found = scene.call("snapshot", "show", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
@@ -113,7 +113,7 @@ def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: Scene, at: 
     assert json.loads(found.stdout)["learners"] == expected["learners"]
 
 
-def test_another_format_is_refused_and_no_state_made_of_it(scene: Scene) -> None:
+def test_another_format_is_refused_and_no_state_made_of_it(scene: LearnedInput) -> None:
     show, at = ("snapshot", "show"), ("--at", "277")
     registered = ("--registry", scene.registry)
     assert "in a format with a schema registry, not json" in scene.sentence(*show, *at, code=2)
@@ -124,7 +124,7 @@ def test_another_format_is_refused_and_no_state_made_of_it(scene: Scene) -> None
     assert "in a format with a schema registry, not json" in explained
 
 
-def test_a_registry_that_does_not_answer_is_told(scene: Scene) -> None:
+def test_a_registry_that_does_not_answer_is_told(scene: LearnedInput) -> None:
     with Stub() as stub:
         stub.status = 503
         properties = ("--registry-property", "max.retries=0")

@@ -45,9 +45,9 @@ def test_a_topic_is_read_from_all_its_partitions(kafka: str, client: str) -> Non
     assert "# rejected by this schema: 2: 1 null value; 1 not JSON\n" in done.stdout
     assert done.stdout.startswith('labels = "no,yes"\n[event]\n')
     assert "which become 4 columns" in done.stderr
-    told = json.loads(infer(kafka, topic, "--json", "--client", client).stdout)
-    assert told["events"]["seen"] == 1000
-    assert told["events"]["read"] == 998
+    report = json.loads(infer(kafka, topic, "--json", "--client", client).stdout)
+    assert report["events"]["seen"] == 1000
+    assert report["events"]["read"] == 998
 
 
 def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:

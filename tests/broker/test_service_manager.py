@@ -15,7 +15,7 @@ from tests.support.process import Driftway
 def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=100)
     scenario.fill()
-    told: list[str] = []
+    notifications: list[str] = []
     address = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as place:
         place.bind(address)
@@ -23,8 +23,8 @@ def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: 
 
         def hear() -> list[str]:
             with contextlib.suppress(TimeoutError):
-                told.append(place.recv(4096).decode().splitlines()[0])
-            return told
+                notifications.append(place.recv(4096).decode().splitlines()[0])
+            return notifications
 
         environ = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "400000"}
         before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would stay ignored
@@ -37,4 +37,4 @@ def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: 
             worker.process.send_signal(signal.SIGHUP)  # as when its terminal closes
             assert worker.wait() == 0, worker.summary()
             await_until(lambda: "STOPPING=1" in hear(), 10, "it says that it leaves")
-    assert told.count("READY=1") == told.count("STOPPING=1") == 1
+    assert notifications.count("READY=1") == notifications.count("STOPPING=1") == 1

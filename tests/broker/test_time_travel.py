@@ -43,7 +43,7 @@ MODEL = model_settings(*LEARNERS, accuracy_every=100, window=200)
 
 
 @dataclass
-class Scene:
+class LearnedInput:
     """An input learned by a group, with snapshots at FIRST and ROWS."""
 
     bootstrap: str
@@ -84,8 +84,8 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(kafka: str) -> Scene:
-    made = Scene(kafka, create_topic(kafka, unique("travel"), 2), unique("group"), {})
+def scene(kafka: str) -> LearnedInput:
+    made = LearnedInput(kafka, create_topic(kafka, unique("travel"), 2), unique("group"), {})
     for partition in (0, 1):
         X, y = drifting(ROWS, seed=partition)
         values = list(encode_events(X, y, 0, NAMES))
@@ -115,7 +115,7 @@ def emitted(bootstrap: str, prefix: str) -> dict[tuple[int, int], bytes]:
     return found
 
 
-def test_the_state_at_any_offset_is_that_of_a_run_stopped_there(scene: Scene) -> None:
+def test_the_state_at_any_offset_is_that_of_a_run_stopped_there(scene: LearnedInput) -> None:
     source = scene.source()
     written = {
         one.state_offset
@@ -130,7 +130,7 @@ def test_the_state_at_any_offset_is_that_of_a_run_stopped_there(scene: Scene) ->
         assert arrival.base == max((one for one in written if one <= offset), default=None)
 
 
-def test_list_names_the_snapshots_and_the_committed_one(scene: Scene) -> None:
+def test_list_names_the_snapshots_and_the_committed_one(scene: LearnedInput) -> None:
     shown = json.loads(scene.call("snapshot", "list", "--json").stdout)
     assert [part["partition"] for part in shown["partitions"]] == [0, 1]
     for part in shown["partitions"]:
@@ -145,7 +145,7 @@ def test_list_names_the_snapshots_and_the_committed_one(scene: Scene) -> None:
     assert "<- committed" in table
 
 
-def test_explain_takes_the_emitted_score_apart(scene: Scene) -> None:
+def test_explain_takes_the_emitted_score_apart(scene: LearnedInput) -> None:
     scores = emitted(scene.bootstrap, scene.prefix)
     for offset in (2, 58, 333, FIRST + 1, 999):
         explanation = json.loads(scene.call("explain", "--partition", "0", "--offset", str(offset), "--json").stdout)
@@ -159,7 +159,7 @@ def test_explain_takes_the_emitted_score_apart(scene: Scene) -> None:
     assert "the score is the emitted one, bit for bit" in shown
 
 
-def test_explain_says_what_cannot_be(scene: Scene) -> None:
+def test_explain_says_what_cannot_be(scene: LearnedInput) -> None:
     explain = ("explain", "--partition", "0", "--offset")
     assert "its log holds 0 to 1000" in scene.sentence(*explain, "1000", code=2)
     assert "was rejected: x lacks demand, price, transfer and 1 more" in scene.sentence(*explain, "733", code=1)
@@ -175,7 +175,7 @@ def test_explain_says_what_cannot_be(scene: Scene) -> None:
     assert f"no worker of group {other} has run" in scene.sentence(*explain, "7", group=other, code=2)
 
 
-def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_path: Path) -> None:
+def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: LearnedInput, tmp_path: Path) -> None:
     """Partition 1's state at an offset without a snapshot; its rows continue in partition 0 of another input."""
     at, path = 617, str(tmp_path / "at.driftway")
     exported = scene.call("snapshot", "export", "--partition", "1", "--at", str(at), "--out", path)
@@ -184,7 +184,7 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
     assert (file.offset, file.partition) == (at, 1)
     assert (file.origin or {})["group"] == scene.group
     assert same(file.saved, scene.offline(at, 1))
-    moved = Scene(scene.bootstrap, create_topic(scene.bootstrap, unique("moved")), unique("group"), {})
+    moved = LearnedInput(scene.bootstrap, create_topic(scene.bootstrap, unique("moved")), unique("group"), {})
     produce(scene.bootstrap, moved.topic, scene.values[1][600:])
     begin = at - 600
     planted = moved.call("snapshot", "import", path, "--partition", "0", "--at", str(begin))
@@ -213,10 +213,10 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_group_whose_offset_an_import_has_moved_is_sound(scene: Scene, tmp_path: Path) -> None:
+def test_a_group_whose_offset_an_import_has_moved_is_sound(scene: LearnedInput, tmp_path: Path) -> None:
     """Its outputs have the same offsets twice: those of before the import belong to a history that was given up."""
     path, back = str(tmp_path / "back.driftway"), 150
-    moved = Scene(scene.bootstrap, create_topic(scene.bootstrap, unique("back")), unique("group"), {})
+    moved = LearnedInput(scene.bootstrap, create_topic(scene.bootstrap, unique("back")), unique("group"), {})
     produce(scene.bootstrap, moved.topic, scene.values[0][:450])
     assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
     assert moved.call("snapshot", "export", "--partition", "0", "--at", str(back), "--out", path).exit_code == 0
@@ -237,7 +237,7 @@ def test_a_group_whose_offset_an_import_has_moved_is_sound(scene: Scene, tmp_pat
     assert "surplus prediction" in moved.sentence("audit", *OPTIONS, code=1)
 
 
-def test_import_is_refused_where_it_does_not_fit(scene: Scene, tmp_path: Path) -> None:
+def test_import_is_refused_where_it_does_not_fit(scene: LearnedInput, tmp_path: Path) -> None:
     path = str(tmp_path / "other.driftway")
     model = Model(replace(MODEL, window=300), 0)
     model.advance(records(scene.values[0][:50], 0, 0))
@@ -259,7 +259,7 @@ def test_import_is_refused_where_it_does_not_fit(scene: Scene, tmp_path: Path) -
     assert same(state_at(scene.source(0, other), None).model.save(), model.save())
 
 
-def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Scene, tmp_path: Path) -> None:
+def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: LearnedInput, tmp_path: Path) -> None:
     path, group = str(tmp_path / "0.driftway"), unique("group")
     assert scene.call("snapshot", "export", "--partition", "0", "--out", path).exit_code == 0
     settings = scene.source().settings
@@ -283,7 +283,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     assert committed_offset(scene.bootstrap, group, scene.topic)[0] == 5
 
 
-def crafted(scene: Scene, saved_from: int, began: int = 0) -> str:
+def crafted(scene: LearnedInput, saved_from: int, began: int = 0) -> str:
     """A group whose history mark says `began`, but whose snapshot at 300 was learned from `saved_from` on."""
     group = unique("group")
     topic = create_topic(scene.bootstrap, f"{scene.topic}.{group}.snapshots", 2)
@@ -294,7 +294,7 @@ def crafted(scene: Scene, saved_from: int, began: int = 0) -> str:
     return group
 
 
-def test_a_history_that_did_not_begin_empty_is_noticed(scene: Scene) -> None:
+def test_a_history_that_did_not_begin_empty_is_noticed(scene: LearnedInput) -> None:
     show = ("snapshot", "show", "--partition", "0", "--at")
     true, false, late = crafted(scene, 0), crafted(scene, 10), crafted(scene, 100, 100)
     assert same(state_at(scene.source(0, true), 200).model.save(), scene.offline(200))
@@ -305,7 +305,7 @@ def test_a_history_that_did_not_begin_empty_is_noticed(scene: Scene) -> None:
     assert f"the present history of group {late} began at 100; the earliest available one is at 300" in refused
 
 
-def test_a_history_that_began_with_a_model_file_needs_the_file(scene: Scene, tmp_path: Path) -> None:
+def test_a_history_that_began_with_a_model_file_needs_the_file(scene: LearnedInput, tmp_path: Path) -> None:
     path, group = str(tmp_path / "warm.driftway"), unique("group")
     assert scene.call("snapshot", "export", "--partition", "1", "--out", path).exit_code == 0
     warm = model_file.load(path).warm_start(frozen=True)
@@ -326,7 +326,7 @@ def test_a_history_that_began_with_a_model_file_needs_the_file(scene: Scene, tmp
     assert "the group has not predicted it yet" in explained.output
 
 
-def test_damage_and_retention(scene: Scene) -> None:
+def test_damage_and_retention(scene: LearnedInput) -> None:
     """The last test of the file, as it deletes rows, of partition 1 only."""
     blob = model_file.pack(Model(MODEL, 1), scene.offline(ROWS, 1), ROWS)
     topic = scene.source(1).settings.topics.snapshots

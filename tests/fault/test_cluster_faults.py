@@ -92,8 +92,8 @@ def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protoc
         scenario.fill(fed)
         auditor.await_all(PARTITIONS * ROWS, STANDSTILL_SECONDS)
         for worker in (one, other):
-            told = FAULTS[fault].told
-            assert not told or any(text in worker.stderr for text in told), worker.summary()
+            messages = FAULTS[fault].messages
+            assert not messages or any(text in worker.stderr for text in messages), worker.summary()
         leave(one, other)
     longest, after = silences(auditor, ended_at)
     print(f"{fault} {protocol}: longest silence of a partition {longest:.1f} s, {after:.1f} s of it after the fault")

@@ -38,7 +38,7 @@ LATE = 40
 """Rows up to which a label comes after its event."""
 
 
-class Life:
+class GroupRun:
     """A group from its first row to its last."""
 
     def __init__(self, kafka: str, stream: str, kind: str) -> None:
@@ -152,7 +152,7 @@ def late(X: np.ndarray, y: np.ndarray, partition: int) -> list[bytes]:
 
 
 def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
-    life = Life(kafka, stream, kind)
+    life = GroupRun(kafka, stream, kind)
     life.live()
     plans = json.loads(life.history().stdout)
     assert [set(plan["taken_at"]) for plan in plans[1:]] == [{"0", "1"}] * len(CHANGES), plans

@@ -89,7 +89,7 @@ def table(found: Figures) -> str:
     return markdown(["stream", "whole", "sd of draws", *(f"no {family}" for family in FAMILIES)], lines)
 
 
-class Kept(NamedTuple):
+class Result(NamedTuple):
     """Accuracy in per cent or MSE, share of blocks with forests in use, and the kernels' processor time in seconds."""
 
     figure: float
@@ -97,7 +97,7 @@ class Kept(NamedTuple):
     seconds: float
 
 
-def run_auto(X: np.ndarray, y: np.ndarray, n_classes: int, awake: bool) -> Kept:
+def run_auto(X: np.ndarray, y: np.ndarray, n_classes: int, awake: bool) -> Result:
     """Run `auto` over rows X f8[n, d], y f8[n]; `awake`: its forests never pause. 0 classes: targets."""
     task = CLASSIFICATION if n_classes else REGRESSION
     learner = OnlineStandardizer(Auto(X.shape[1], n_classes, task))
@@ -116,7 +116,7 @@ def run_auto(X: np.ndarray, y: np.ndarray, n_classes: int, awake: bool) -> Kept:
         figure = 100.0 * (predicted_class(scores, learner.kind) == y).mean()
     else:
         figure = ((scores[:, 0] - y) ** 2).mean()
-    return Kept(float(figure), mean(used), spent)
+    return Result(float(figure), mean(used), spent)
 
 
 def sleeping(streams: tuple[str, ...] = tuple(BESIDE_PEERS), rows: int = ROWS) -> str:

@@ -66,7 +66,7 @@ class Run(NamedTuple):
     conformal: Array
 
 
-class Kept(NamedTuple):
+class CoverageResult(NamedTuple):
     """How a threshold did."""
 
     total: float
@@ -114,7 +114,7 @@ def runs_of(stream: str) -> list[Run]:
     return found
 
 
-def judged(run: Run, threshold: Array, level: float) -> Kept:
+def judged(run: Run, threshold: Array, level: float) -> CoverageResult:
     """Judge the thresholds f8[n] of a run's rows."""
     covered = run.conformal <= threshold
     total, window = 100.0 * covered.mean(), min(WINDOW, len(covered))
@@ -127,7 +127,7 @@ def judged(run: Run, threshold: Array, level: float) -> Kept:
     worst = float(rolling[np.abs(rolling - 100.0 * level).argmax()])
     empty = float(100.0 * (mine == 0.0).mean())
     relative = ratio(mine.mean(), fixed_sizes.mean()), ratio(*losses)
-    return Kept(float(total), worst, float(mine.mean()), empty, *relative)
+    return CoverageResult(float(total), worst, float(mine.mean()), empty, *relative)
 
 
 def ratio(value: float, whole: float) -> float:
@@ -158,7 +158,9 @@ METHODS: dict[str, Callable[[Run, float], Array]] = {
 }
 
 
-def method_table(kept: dict[tuple[str, float, str, str], Kept], level: float, streams: tuple[str, ...]) -> str:
+def method_table(
+    kept: dict[tuple[str, float, str, str], CoverageResult], level: float, streams: tuple[str, ...]
+) -> str:
     """Compare all methods at a level on some streams."""
     lines = []
     for method in METHODS:
@@ -181,7 +183,9 @@ def mean(values: list[float]) -> float:
     return math.exp(math.fsum(map(math.log, known)) / len(known))
 
 
-def stream_table(kept: dict[tuple[str, float, str, str], Kept], level: float, streams: tuple[str, ...]) -> str:
+def stream_table(
+    kept: dict[tuple[str, float, str, str], CoverageResult], level: float, streams: tuple[str, ...]
+) -> str:
     """Each stream and learner: ours beside the fixed threshold."""
     lines = []
     first, *_, last = METHODS
@@ -262,7 +266,7 @@ the level in points: the median over streams and learners, and the largest. If t
 method can know it before the labels arrive."""
 
 
-def page(kept: dict[tuple[str, float, str, str], Kept], late_rows: str, seconds: float) -> str:
+def page(kept: dict[tuple[str, float, str, str], CoverageResult], late_rows: str, seconds: float) -> str:
     """Return the page."""
     start, stop = FIXED.start + 1, FIXED.stop
     parts = [
@@ -279,7 +283,7 @@ def page(kept: dict[tuple[str, float, str, str], Kept], late_rows: str, seconds:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def verdict(kept: dict[tuple[str, float, str, str], Kept]) -> str:
+def verdict(kept: dict[tuple[str, float, str, str], CoverageResult]) -> str:
     """Say how many runs kept their word, and why the others did not."""
     mine = {key: one for key, one in kept.items() if key[0] == next(iter(METHODS))}
     missed = {

@@ -37,7 +37,7 @@ class Picture(NamedTuple):
     last: str
 
 
-class Scene(NamedTuple):
+class PageScene(NamedTuple):
     """A stream, workers on it, and the pictures of one worker's page."""
 
     stream: str
@@ -54,7 +54,7 @@ class Scene(NamedTuple):
 WIDE = Screen(1120, 900)
 PHONE = Screen(390, 844, 1.5, dark=True, phone=True)
 SCENES = (
-    Scene(
+    PageScene(
         "sea", 3, 2,
         ("sea:rows=200000,noise=0.05", "--inject", "sudden:at=60000,to=sea:noise=0.05,thresholds=14", "--rate", "1500",
          "--poison", "0.0005"),
@@ -62,7 +62,7 @@ SCENES = (
         35_000,
         (Picture("page-sea", WIDE, "#charts"), Picture("page-sea-phone", PHONE, ".chart")),
     ),
-    Scene(
+    PageScene(
         "electricity", 2, 1,
         ("electricity", "--rate", "600"),
         ("--learner", "dfop", "--learner", "arow", "--learner", "auto", *ROLLING),
@@ -84,7 +84,7 @@ def labels_of_champions(rows: int, partitions: int) -> str:
 
 
 @contextlib.contextmanager
-def running(bootstrap: str, scene: Scene) -> Iterator[int]:
+def running(bootstrap: str, scene: PageScene) -> Iterator[int]:
     """Run a scene's workers and its replay; yield the HTTP port of the first worker."""
     create_topic(bootstrap, scene.stream, scene.partitions)
     given = (
@@ -116,7 +116,7 @@ def small(png: bytes) -> bytes:
     return written.getvalue()
 
 
-def take(bootstrap: str, scene: Scene, browser: Browser) -> None:
+def take(bootstrap: str, scene: PageScene, browser: Browser) -> None:
     """Take a scene's pictures."""
     with running(bootstrap, scene) as port:
         for picture in scene.pictures:

@@ -17,7 +17,7 @@ from driftway.worker.errors import Failure
 from tests.soak import schedule
 from tests.soak.exit_codes import UNREACHABLE
 from tests.soak.member import Member
-from tests.soak.resources import Living
+from tests.soak.resources import SampledProcess
 from tests.soak.schedule import Fault
 
 STEADY = "steady"
@@ -39,7 +39,7 @@ TICK_SECONDS = 0.1
 
 
 @dataclass
-class Slot:
+class MemberPlace:
     """A place in the group: its current member, or when the next one is to be started."""
 
     name: str
@@ -68,9 +68,9 @@ class MemberGroup:
         self, argv: Callable[[str], list[str]], size: int, away: Callable[[float], bool], logs: Path | None = None
     ) -> None:
         self._argv, self._size, self._away, self._logs = argv, size, away, logs
-        self.slots = [Slot(STEADY), *(Slot(f"member-{n}") for n in range(1, size))]
+        self.slots = [MemberPlace(STEADY), *(MemberPlace(f"member-{n}") for n in range(1, size))]
         self._guests = 0
-        self.deeds: Counter[str] = Counter()
+        self.faults_injected: Counter[str] = Counter()
         """How often each fault was injected."""
         self.exits: Counter[int] = Counter()
         """Exit codes of the members that were restarted."""
@@ -109,9 +109,11 @@ class MemberGroup:
                 raise Failure(f"the first member does not run within {START_SECONDS:.0f} s: {reports[0]}")
             time.sleep(TICK_SECONDS)
 
-    def living(self) -> list[Living]:
+    def living(self) -> list[SampledProcess]:
         """Return all running members, for the resource monitor."""
-        return [Living(slot.name, slot.lives, slot.member.pid) for slot in self.slots if slot.member is not None]
+        return [
+            SampledProcess(slot.name, slot.lives, slot.member.pid) for slot in self.slots if slot.member is not None
+        ]
 
     def inject(self, fault: Fault) -> None:
         """Inject a fault into one of the eligible members, if there is one."""
@@ -123,14 +125,14 @@ class MemberGroup:
             deed = schedule.JOIN
         if deed == schedule.JOIN:
             self._guests += 1
-            self.slots.append(Slot(f"guest-{self._guests}"))
+            self.slots.append(MemberPlace(f"guest-{self._guests}"))
             self._start(self.slots[-1])
         elif not eligible:
             return
         else:
             slot = eligible[int(fault.choice * len(eligible))]
             self._hit(slot, deed, fault.seconds)
-        self.deeds[deed] += 1
+        self.faults_injected[deed] += 1
 
     def tend(self) -> None:
         """Thaw, reap and restart the members that are due. Called several times a second."""
@@ -169,12 +171,12 @@ class MemberGroup:
             self.tend()
             time.sleep(TICK_SECONDS)
 
-    def _start(self, slot: Slot) -> None:
+    def _start(self, slot: MemberPlace) -> None:
         slot.lives += 1
         kept = None if self._logs is None else self._logs / f"{slot.name}-{slot.lives}.log"
         slot.member = Member(self._argv(slot.name), kept)
 
-    def _hit(self, slot: Slot, deed: str, seconds: float) -> None:
+    def _hit(self, slot: MemberPlace, deed: str, seconds: float) -> None:
         assert slot.member is not None
         if deed == schedule.KILL:
             slot.member.kill()
@@ -184,7 +186,7 @@ class MemberGroup:
             slot.leaving = deed == schedule.LEAVE
             slot.member.terminate()
 
-    def _reap(self, slot: Slot, now: float) -> None:
+    def _reap(self, slot: MemberPlace, now: float) -> None:
         """Check the exit of a member that has ended; report and kill one that does not end after SIGTERM."""
         member = slot.member
         if member is None:
@@ -208,7 +210,7 @@ class MemberGroup:
         slot.member = None
         slot.start_at = now + (AGAIN_LATER_SECONDS if ending.code == UNREACHABLE else AGAIN_SECONDS)
 
-    def _complain(self, slot: Slot, what: str) -> None:
+    def _complain(self, slot: MemberPlace, what: str) -> None:
         assert slot.member is not None
         summary = slot.member.summary() if len(self.unexpected) < MOST_STORIES else ""
         self.unexpected.append(f"{slot.name}, life {slot.lives}: {what}\n{summary}")

@@ -28,23 +28,23 @@ HANGING_SECONDS = 60.0
 """After so long in one value, the process ends with a traceback of it."""
 
 
-def run(count: int, seed: int, made: dict[str, Subject]) -> tuple[list[str], dict[str, float]]:
+def run(count: int, seed: int, subjects_by_name: dict[str, Subject]) -> tuple[list[str], dict[str, float]]:
     """Read `count` mutated values; return what went wrong, and the figures."""
     wrong, slowest, largest = list[str](), 0.0, 0.0
     for number in range(count):
-        more, took, grew = run_one(number, seed, made)
+        more, took, grew = run_one(number, seed, subjects_by_name)
         wrong += more
         slowest, largest = max(slowest, took), max(largest, grew)
     return wrong, {"values": count, "wrong": len(wrong), "slowest_seconds": slowest, "largest_megabytes": largest}
 
 
-def run_one(number: int, seed: int, made: dict[str, Subject]) -> tuple[list[str], float, float]:
+def run_one(number: int, seed: int, subjects_by_name: dict[str, Subject]) -> tuple[list[str], float, float]:
     """Read one mutated value; return what went wrong, the seconds, and by how many megabytes the memory grew."""
-    name = list(made)[number % len(made)]
+    name = list(subjects_by_name)[number % len(subjects_by_name)]
     wrong, before, began = list[str](), _forget_peak(), time.monotonic()
     faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True)
     try:
-        made[name](random.Random(f"{seed}/{number}"))
+        subjects_by_name[name](random.Random(f"{seed}/{number}"))
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         wrong.append(f"{name}, number {number}: {type(error).__name__}: {error} at {last.filename}:{last.lineno}")
@@ -77,8 +77,8 @@ def main() -> int:
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
     with tempfile.TemporaryDirectory() as folder:
-        made = file_subjects(Path(folder)) if given.files else subjects()
-        wrong, figures = run(given.count, given.seed, made)
+        subjects_by_name = file_subjects(Path(folder)) if given.files else subjects()
+        wrong, figures = run(given.count, given.seed, subjects_by_name)
     print("\n".join(wrong[:MOST_TOLD]))
     print(json.dumps(figures))
     return int(bool(wrong))

@@ -29,7 +29,7 @@ MOST_NOTES = 20
 
 
 @dataclass(frozen=True)
-class Silence:
+class Gap:
     """A time in which nothing new of a partition was visible."""
 
     seconds: float
@@ -58,7 +58,7 @@ class Reader(ReaderThread):
         places = [TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)]
         super().__init__("reader", bootstrap, places, **OWN)
         self.partitions = [Completeness() for _ in range(partitions)]
-        self.silence, self.own_silence = Silence(0.0), Silence(0.0)
+        self.silence, self.own_silence = Gap(0.0), Gap(0.0)
         """The longest silence, and the longest not counting broker outages."""
         self.failure: str | None = None
         """Why reading cannot continue."""
@@ -74,7 +74,7 @@ class Reader(ReaderThread):
     def begin(self) -> None:
         """Start measuring silence, when the load starts."""
         self._heard = [time.monotonic()] * len(self.partitions)
-        self.silence = self.own_silence = Silence(0.0)
+        self.silence = self.own_silence = Gap(0.0)
 
     def run(self) -> None:
         """Poll until the end of the ``with`` block, or until reading fails."""
@@ -106,11 +106,11 @@ class Reader(ReaderThread):
     def _hear(self, partition: int, now: float) -> None:
         since, self._heard[partition] = self._heard[partition], now
         if now - since > self.silence.seconds:
-            self.silence = Silence(now - since, partition, since)
+            self.silence = Gap(now - since, partition, since)
         if now - since > self.own_silence.seconds:
             own = now - since - self._away(since, now)
             if own > self.own_silence.seconds:
-                self.own_silence = Silence(own, partition, since)
+                self.own_silence = Gap(own, partition, since)
 
     def _note(self, error: Any) -> None:
         if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:

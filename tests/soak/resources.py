@@ -27,7 +27,7 @@ class Sample(NamedTuple):
     threads: float
 
 
-class Living(NamedTuple):
+class SampledProcess(NamedTuple):
     """A process to be sampled."""
 
     name: str
@@ -89,7 +89,7 @@ class ResourceMonitor:
         self.peak = Sample(0.0, 0.0, 0.0, 0.0)
         """The largest figures of the processes that are not watched."""
 
-    def sample(self, living: Iterable[Living], now: float) -> None:
+    def sample(self, living: Iterable[SampledProcess], now: float) -> None:
         """Sample all given processes."""
         for one in living:
             seen = look(one.pid, now)

@@ -21,7 +21,7 @@ from tests.soak.load import Load
 from tests.soak.members import STEADY, MemberGroup, first_lines
 from tests.soak.reader import Reader
 from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
-from tests.soak.resources import SAMPLE_SECONDS, Living, ResourceMonitor
+from tests.soak.resources import SAMPLE_SECONDS, ResourceMonitor, SampledProcess
 from tests.support.process import Driftway
 from tests.support.proxy import Proxy
 
@@ -166,13 +166,13 @@ class Soak:
 
     def _inject(self, fault: schedule.Fault) -> None:
         if fault.deed in OF_BROKER:
-            self.members.deeds[fault.deed] += self.broker_faults.inject(fault)
+            self.members.faults_injected[fault.deed] += self.broker_faults.inject(fault)
         elif fault.deed == schedule.LOST:
             self.network.lose(fault.choice)
-            self.members.deeds[fault.deed] += 1
+            self.members.faults_injected[fault.deed] += 1
         elif fault.deed == schedule.LATE:
             self.network.delay(fault.seconds)
-            self.members.deeds[fault.deed] += 1
+            self.members.faults_injected[fault.deed] += 1
         else:
             self.members.inject(fault)
 
@@ -217,7 +217,7 @@ class Soak:
             return Audit(child.process.poll() or 0, time.monotonic() - started, output[-SAID_LINES:])
 
     def _sample(self) -> None:
-        self.resources.sample([*self.members.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
+        self.resources.sample([*self.members.living(), SampledProcess(ITSELF, 1, os.getpid())], time.monotonic())
 
     def _deeds(self) -> tuple[str, ...]:
         if self.settings.brokers > 1:
@@ -225,11 +225,11 @@ class Soak:
         return (*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE, *OF_NETWORK)
 
     def _progress(self, elapsed: float, load: Load, reader: Reader) -> str:
-        newest, deeds = self.resources.newest(STEADY), self.members.deeds
+        newest, faults_injected = self.resources.newest(STEADY), self.members.faults_injected
         resources = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
         return (
             f"minute {elapsed / 60:.1f} of {self.settings.minutes:g}: {load.sent:,} rows, "
-            f"{load.sent - reader.accounted:,} not out yet, {deeds.total()} faults, "
+            f"{load.sent - reader.accounted:,} not out yet, {faults_injected.total()} faults, "
             f"{self.members.exits.total()} restarts, {len(self.members.unexpected)} unexpected ends, "
             f"{reader.own_silence.seconds:.1f} s still at most; steady member: {resources}"
         )
@@ -261,7 +261,7 @@ class Soak:
             produced=load.sent,
             predicted=sum(one.predicted for one in partitions),
             rejected=sum(one.rejected for one in partitions),
-            faults={deed: members.deeds[deed] for deed in self._deeds()},
+            faults={deed: members.faults_injected[deed] for deed in self._deeds()},
             restarts=_by_code(members.exits),
             farewells=_by_code(members.farewells),
             duplicates=sum(one.duplicates for one in partitions),

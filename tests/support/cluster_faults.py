@@ -57,7 +57,7 @@ class Fault:
 
     happen: Deed
     cluster: str = "ordinary"
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 def clusters() -> Mapping[str, Callable[[], LocalCluster]]:

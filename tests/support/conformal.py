@@ -23,7 +23,7 @@ def learner(kind):
     return SimpleNamespace(task="classification" if n_classes else "regression", n_classes=n_classes, n_scores=n_scores)
 
 
-class Counted:
+class ConformalRun:
     """Thresholds and what they covered; both states in one."""
 
     def __init__(self, kind, level, window):
@@ -41,7 +41,7 @@ class Counted:
 
 
 def conformal(kind, level=0.9, window=1000):
-    return Counted(kind, level, window)
+    return ConformalRun(kind, level, window)
 
 
 def stream(kind, n, seed=0, spread=None):

@@ -70,8 +70,8 @@ class Listener:
         The callback.
     """
 
-    def __init__(self, deed: Callable[[], object]) -> None:
-        self._deed = deed
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self._callback = callback
         self._server = socket.create_server(("127.0.0.1", 0))
         self.done = threading.Event()
 
@@ -91,16 +91,16 @@ class Listener:
         with contextlib.suppress(OSError):
             caller, _ = self._server.accept()
             with caller:
-                self._deed()
+                self._callback()
                 self.done.set()
                 caller.sendall(b".")
 
 
-class Mishap(Exception):
+class InjectedError(Exception):
     """Raised by the fault ``raise``."""
 
 
-def happen(fault: str, partition: int, arguments: list[str]) -> None:
+def inject(fault: str, partition: int, arguments: list[str]) -> None:
     """Inject `fault` into this process, a worker started with `arguments`."""
     name, _, value = fault.partition("=")
     if name == KILL:
@@ -115,7 +115,7 @@ def happen(fault: str, partition: int, arguments: list[str]) -> None:
     elif name == SECOND:
         take_over(arguments, partition)
     else:
-        raise Mishap(f"at partition {partition}")
+        raise InjectedError(f"at partition {partition}")
 
 
 def take_over(arguments: list[str], partition: int) -> None:
@@ -141,7 +141,7 @@ def main() -> None:
 
     def probe(reached: Step, partition: int) -> None:
         if reached is step and next(seen) == nth:
-            happen(fault, partition, arguments)
+            inject(fault, partition, arguments)
 
     cli.main(arguments, obj={"probe": probe})
 

@@ -49,7 +49,7 @@ class Change(NamedTuple):
     unknown: frozenset[str]
 
 
-class Orders:
+class ChangeGenerator:
     """Generator of the changes of a table.
 
     Parameters
@@ -137,7 +137,7 @@ class Orders:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ" if way == 2 else "%Y-%m-%d %H:%M:%S.000000")
 
 
-class Wrong(Exception):
+class InvalidEvent(Exception):
     """Why an event must be rejected."""
 
 
@@ -148,14 +148,14 @@ def outcome(after: dict[str, Any] | None, op: str, ms: int) -> tuple[str, list[f
     try:
         amount = number(after, "amount")
         if math.isnan(amount):
-            raise Wrong("amount is missing")
+            raise InvalidEvent("amount is missing")
         row = [amount, number(after, "visits"), *one_of(after, "country", ("de", "fr")), *hashed(after, "merchant")]
         row += [*parts(after, "created_at", ms), *one_of({"op": op}, "op", ("c", "u"))]
-    except Wrong as wrong:
+    except InvalidEvent as wrong:
         return str(wrong), [], math.nan
     try:
         return "", row, label(after)
-    except Wrong as wrong:
+    except InvalidEvent as wrong:
         return str(wrong), row, math.nan
 
 
@@ -166,18 +166,18 @@ def unknown_of(after: dict[str, Any] | None) -> frozenset[str]:
 def number(row: dict[str, Any], name: str) -> float:
     value = row.get(name)
     if isinstance(value, list | dict):
-        raise Wrong(f"{name} is not a number")
+        raise InvalidEvent(f"{name} is not a number")
     try:
         return math.nan if value in (None, "") else float(value)
     except ValueError:
-        raise Wrong(f"{name} is not a number") from None
+        raise InvalidEvent(f"{name} is not a number") from None
 
 
 def one_of(row: dict[str, Any], name: str, categories: tuple[str, ...]) -> list[float]:
     """One column per category, and one for all others."""
     value = row.get(name)
     if isinstance(value, list | dict):
-        raise Wrong(f"{name} is no category")
+        raise InvalidEvent(f"{name} is no category")
     if value is None:
         return [math.nan] * (len(categories) + 1)
     return [*(float(value == one) for one in categories), float(value not in categories)]
@@ -187,7 +187,7 @@ def hashed(row: dict[str, Any], name: str) -> list[float]:
     """One-hot of the FNV-1a hash, high half folded in, of a text or of the byte 1 and a number's eight bytes."""
     value = row.get(name)
     if isinstance(value, list | dict):
-        raise Wrong(f"{name} is no category")
+        raise InvalidEvent(f"{name} is no category")
     if value is None:
         return [math.nan] * HASHED
     data = value.encode() if isinstance(value, str) else b"\x01" + np.float64(value).tobytes()
@@ -209,7 +209,7 @@ def parts(row: dict[str, Any], name: str, ms: int) -> list[float]:
         try:
             time = datetime.fromisoformat(str(value))
         except ValueError:
-            raise Wrong(f"{name} is not a time") from None
+            raise InvalidEvent(f"{name} is not a time") from None
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     seconds = int(time.timestamp())
     return [seconds % 86400 / 3600, float(time.weekday()), (ms - 1000 * seconds) * 1000 / 1e6]
@@ -220,7 +220,7 @@ def label(row: dict[str, Any]) -> float:
     if value is None:
         return math.nan
     if not isinstance(value, bool):
-        raise Wrong(f"label {json.dumps(value)} is not one of 0, 1")
+        raise InvalidEvent(f"label {json.dumps(value)} is not one of 0, 1")
     return float(value)
 
 

@@ -235,7 +235,7 @@ class Proxy:
 
 def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     """Return the reply with its error code replaced; if it lists several topics, only that of the topic `about`."""
-    made = bytearray(reply)
+    altered = bytearray(reply)
     if api == ADD_OFFSETS:  # version 0: correlation, throttle, error
         places = [8]
     elif api == ADD_PARTITIONS:  # version 0: correlation, throttle, topics
@@ -248,8 +248,8 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     else:
         raise ValueError(f"replies of api {api} cannot be falsified")
     for place in places:
-        struct.pack_into(">h", made, place, error)
-    return bytes(made)
+        struct.pack_into(">h", altered, place, error)
+    return bytes(altered)
 
 
 def without_brokers(reply: bytes) -> bytes:
@@ -263,22 +263,22 @@ def without_brokers(reply: bytes) -> bytes:
         at += 4  # node
         at += reply[at] + 4  # host, port
         at += max(1, reply[at]) + 1  # rack, tags
-    made, at = bytearray(reply[:brokers] + b"\1" + reply[at:]), brokers + 1
-    at += max(1, made[at]) + 4  # cluster, controller
-    topics, at = made[at] - 1, at + 1
+    altered, at = bytearray(reply[:brokers] + b"\1" + reply[at:]), brokers + 1
+    at += max(1, altered[at]) + 4  # cluster, controller
+    topics, at = altered[at] - 1, at + 1
     for _ in range(topics):
         at += 2  # error
-        at += made[at] + 16 + 1  # name, id, whether internal
-        partitions, at = made[at] - 1, at + 1
+        at += altered[at] + 16 + 1  # name, id, whether internal
+        partitions, at = altered[at] - 1, at + 1
         for _ in range(partitions):
-            struct.pack_into(">h", made, at, LEADER_NOT_AVAILABLE)
-            struct.pack_into(">i", made, at + 6, -1)
+            struct.pack_into(">h", altered, at, LEADER_NOT_AVAILABLE)
+            struct.pack_into(">i", altered, at + 6, -1)
             at += 2 + 4 + 4 + 4  # error, partition, leader, leader's epoch
             for _ in range(3):  # replicas, those in sync, those offline
-                at += 1 + 4 * (made[at] - 1)
+                at += 1 + 4 * (altered[at] - 1)
             at += 1  # tags
         at += 4 + 1  # operations, tags
-    return bytes(made)
+    return bytes(altered)
 
 
 def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:

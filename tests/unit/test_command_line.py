@@ -136,18 +136,18 @@ def config_of(tmp_path: Path, text: str) -> dict[str, Any]:
 
 def test_options_are_called_as_on_the_command_line_with_dashes_or_underscores(tmp_path: Path) -> None:
     own = 'commit-interval = 0.5\nsnapshot_rows = 9\nformat = "packed"\noutput-format = "packed"\n'
-    made = config_of(tmp_path, f'input = "E"\n[worker]\n{own}')
+    written_config = config_of(tmp_path, f'input = "E"\n[worker]\n{own}')
     expected = {"input_": "E", "commit_interval": 0.5, "snapshot_rows": 9, "form": "packed", "output_form": "packed"}
-    assert made["worker"] == expected
-    assert made["topics"]["create"] == {"input_topic": "E"}
-    assert made["evaluate"] == {}
+    assert written_config["worker"] == expected
+    assert written_config["topics"]["create"] == {"input_topic": "E"}
+    assert written_config["evaluate"] == {}
 
 
 def test_repeatable_options_take_one_value_or_a_list(tmp_path: Path) -> None:
-    made = config_of(tmp_path, 'learner = "arow"\n[worker]\nlearner = ["dfop", "pa1"]\nX = ["a=b", "c=d"]\n')
-    assert made["evaluate"]["learner"] == ["arow"]
-    assert made["worker"]["learner"] == ["dfop", "pa1"]
-    assert made["worker"]["properties"] == ["a=b", "c=d"]
+    written_config = config_of(tmp_path, 'learner = "arow"\n[worker]\nlearner = ["dfop", "pa1"]\nX = ["a=b", "c=d"]\n')
+    assert written_config["evaluate"]["learner"] == ["arow"]
+    assert written_config["worker"]["learner"] == ["dfop", "pa1"]
+    assert written_config["worker"]["properties"] == ["a=b", "c=d"]
     assert run("--config", str(tmp_path / "config.toml"), "evaluate", ROWS, "--json").exit_code == 0
 
 
@@ -160,11 +160,11 @@ def test_a_list_for_all_commands_does_not_trouble_those_that_take_one_value(tmp_
 
 
 def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> None:
-    made = config_of(
+    written_config = config_of(
         tmp_path, '[topics]\ninput = "E"\npartitions = 3\n[topics.create]\npartitions = 4\nreplication_factor = 2\n'
     )
-    assert made["topics"]["create"] == {"input_topic": "E", "partitions": 4, "replication": 2}
-    assert made["topics"]["check"] == {"input_topic": "E", "partitions": 3}
+    assert written_config["topics"]["create"] == {"input_topic": "E", "partitions": 4, "replication": 2}
+    assert written_config["topics"]["check"] == {"input_topic": "E", "partitions": 3}
     words = refusal("--config", str(tmp_path / "config.toml"), "topics", "check", "-X", "group.id=g")
     assert "client property group.id cannot be set" in words, "input and partitions were taken from the file"
 

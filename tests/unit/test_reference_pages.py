@@ -16,17 +16,17 @@ PAGES = (metrics, log_events, messages)
 
 @pytest.mark.parametrize("of", PAGES, ids=lambda of: of.PAGE.name)
 def test_a_page_is_what_its_generator_makes(of: ModuleType) -> None:
-    if of.PAGE.read_text(encoding="utf-8") != (made := of.page()):
+    if of.PAGE.read_text(encoding="utf-8") != (generated := of.page()):
         pytest.fail(f"{of.PAGE.name} differs from the code; make it anew: {of.COMMAND}", pytrace=False)
-    assert made.count("\n") <= 200
-    assert [line for line in made.splitlines() if len(line) > 160 and not line.startswith("|")] == []
+    assert generated.count("\n") <= 200
+    assert [line for line in generated.splitlines() if len(line) > 160 and not line.startswith("|")] == []
 
 
 def test_the_page_of_the_command_line_has_every_exit_code() -> None:
     kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.Failure)]
     text = (metrics.PAGE.parent / "command-line.md").read_text(encoding="utf-8")
-    told = {int(code) for row in re.findall(r"(?m)^\| ([\d, ]+) \|", text) for code in row.split(",")}
-    assert {0, WARNED, *(kind.exit_code for kind in kinds)} == {code for code in told if code < 100}
+    documented = {int(code) for row in re.findall(r"(?m)^\| ([\d, ]+) \|", text) for code in row.split(",")}
+    assert {0, WARNED, *(kind.exit_code for kind in kinds)} == {code for code in documented if code < 100}
 
 
 def test_every_page_of_results_begins_with_what_was_found() -> None:

@@ -35,12 +35,12 @@ def test_each_present_name_exists_and_no_former_name_does() -> None:
 
 @pytest.mark.parametrize("old", RENAMED)
 def test_a_former_name_is_replaced_with_its_values(old: str) -> None:
-    new, told = RENAMED[old], list[str]()
+    new, warnings = RENAMED[old], list[str]()
     for before, after in (*new.values.items(), ("x=1", "x=1")):
-        assert present_words(["a", old, before, "--", old], told) == ["a", new.name, after, "--", old]
-        assert present_words([f"{old}={before}", before], told) == [f"{new.name}={after}", before]
-    assert len(told) == (2 * len(new.values) + 2) * new.said
-    assert all(sentence.startswith(f"{old} is now {new.name}") for sentence in told)
+        assert present_words(["a", old, before, "--", old], warnings) == ["a", new.name, after, "--", old]
+        assert present_words([f"{old}={before}", before], warnings) == [f"{new.name}={after}", before]
+    assert len(warnings) == (2 * len(new.values) + 2) * new.said
+    assert all(sentence.startswith(f"{old} is now {new.name}") for sentence in warnings)
 
 
 def test_the_command_line_says_it_once() -> None:
@@ -77,16 +77,16 @@ def test_present_names_win() -> None:
 
 
 def test_values_follow_in_the_environment_and_in_files() -> None:
-    told: list[str] = []
-    assert former_variables({"DRIFTWAY_IF_UNRESTORABLE": "fresh"}, told) == {"on_restore_failure": "reset"}
-    assert present_keys({"worker": {"if-unrestorable": "refuse"}}, "f", told) == {
+    warnings: list[str] = []
+    assert former_variables({"DRIFTWAY_IF_UNRESTORABLE": "fresh"}, warnings) == {"on_restore_failure": "reset"}
+    assert present_keys({"worker": {"if-unrestorable": "refuse"}}, "f", warnings) == {
         "worker": {"on_restore_failure": "fail"}
     }
-    assert len(told) == 2
+    assert len(warnings) == 2
 
 
 def test_kafkas_own_word_for_the_address_is_accepted_without_a_word() -> None:
-    told: list[str] = []
+    warnings: list[str] = []
     assert RENAMED["--bootstrap-server"] == Renamed("--bootstrap", said=False)
-    assert present_words(["--bootstrap-server", "h:1"], told) == ["--bootstrap", "h:1"]
-    assert told == []
+    assert present_words(["--bootstrap-server", "h:1"], warnings) == ["--bootstrap", "h:1"]
+    assert warnings == []

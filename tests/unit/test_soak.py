@@ -19,7 +19,7 @@ from tests.soak import schedule
 from tests.soak.completeness import MOST_HOLES, TOLD, Completeness
 from tests.soak.exit_codes import ExitCode
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
-from tests.soak.resources import Living, ResourceMonitor, Sample, look, trend, warm
+from tests.soak.resources import ResourceMonitor, Sample, SampledProcess, look, trend, warm
 from tests.soak.schedule import faults
 
 HOUR = 3600.0
@@ -83,7 +83,14 @@ def test_gauge_keeps_lives_apart_and_forgets_the_others() -> None:
     assert gauge.trends("steady") == {}
     assert gauge.newest("steady") is None
     for now, life in ((0.0, 1), (5.0, 1), (10.0, 2), (15.0, 2), (20.0, 2)):
-        gauge.sample([Living("steady", life, own), Living("other", 9, own), Living("gone", 1, 2**22 + 1)], now)
+        gauge.sample(
+            [
+                SampledProcess("steady", life, own),
+                SampledProcess("other", 9, own),
+                SampledProcess("gone", 1, 2**22 + 1),
+            ],
+            now,
+        )
     assert [sample.at for sample in gauge.longest("steady")] == [10.0, 15.0, 20.0]
     assert gauge.lives("steady") == 2
     assert gauge.trends("steady")["descriptors"].last > 2

@@ -18,7 +18,7 @@ import numpy as np
 from driftway.producers.streams import open_stream
 from driftway.workbench.paper_tables.auto import peers
 from driftway.workbench.paper_tables.auto.streams import BESIDE_PEERS, opened, opens_as
-from tests.regenerate.auto_peers.prequential import CHECKPOINTS, Reached, run
+from tests.regenerate.auto_peers.prequential import CHECKPOINTS, Result, run
 
 LIBRARIES = {
     "MOA": "tests.regenerate.auto_peers.moa",
@@ -38,7 +38,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
 
 
-def reached_within(peer: object, X: np.ndarray, y: np.ndarray, n_classes: int, recent: bool, seconds: float) -> Reached:
+def reached_within(peer: object, X: np.ndarray, y: np.ndarray, n_classes: int, recent: bool, seconds: float) -> Result:
     """Run until the next checkpoint would need more than these seconds of processor time."""
     last = None
     for last in run(peer, X, y, n_classes, recent):

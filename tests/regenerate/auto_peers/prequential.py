@@ -26,7 +26,7 @@ class Peer(Protocol):
         """Predict row i, then learn it. Return votes f8[<= K], not normalized, or a class, or a value."""
 
 
-class Reached(NamedTuple):
+class Result(NamedTuple):
     """Figures over the first `rows` rows: accuracy in per cent and log loss, or MSE; None: not defined."""
 
     rows: int
@@ -45,7 +45,7 @@ def recent_labels(y: Array, n_classes: int) -> Array:
     return recent
 
 
-def run(peer: Peer, X: Array, y: Array, n_classes: int, with_recent: bool) -> Iterator[Reached]:
+def run(peer: Peer, X: Array, y: Array, n_classes: int, with_recent: bool) -> Iterator[Result]:
     """Yield the figures at every checkpoint and at the end."""
     started = time.process_time()
     peer.prepare(X, y, recent_labels(y, n_classes) if with_recent else None)
@@ -64,9 +64,9 @@ def run(peer: Peer, X: Array, y: Array, n_classes: int, with_recent: bool) -> It
         if rows == len(y) or rows in CHECKPOINTS:
             seconds = time.process_time() - started
             if n_classes:
-                yield Reached(rows, 100.0 * right / rows, float(loss / rows) if likely else None, None, seconds)
+                yield Result(rows, 100.0 * right / rows, float(loss / rows) if likely else None, None, seconds)
             else:
-                yield Reached(rows, None, None, squared / rows, seconds)
+                yield Result(rows, None, None, squared / rows, seconds)
 
 
 def normalized(votes: Array, n_classes: int) -> tuple[Array, int]:

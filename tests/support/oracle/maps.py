@@ -47,7 +47,7 @@ def hashing(x, buckets=64, seed=1):
 MAPS = {"polynomial": polynomial, "fourier": fourier, "hashing": hashing}
 
 
-class Behind:
+class MappedOracle:
     """An oracle on rows transformed by maps, which are given as (name, parameters)."""
 
     def __init__(self, oracle, maps):

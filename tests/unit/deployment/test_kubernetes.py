@@ -52,8 +52,8 @@ def test_they_fit_the_published_schemas(version: str) -> None:
 
 def test_kustomize_is_told_every_file() -> None:
     for folder in (FOLDER, FOLDER / "monitoring"):
-        told = set(yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"])
-        assert told == {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
+        listed = set(yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"])
+        assert listed == {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
 
 
 def test_selectors_choose_the_pods() -> None:

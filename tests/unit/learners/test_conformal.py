@@ -14,7 +14,7 @@ from tests.support.conformal import KINDS, conformal, delays_of, each_kind, each
 from tests.support.oracle import conformal as oracle
 
 
-def told(kind, level, score, y, number, is_row):
+def reference_run(kind, level, score, y, number, is_row):
     """What the oracle says to the same rows and labels: thresholds of all entries' rows, and the oracle itself."""
     reference, emitted = oracle.Oracle(level, signed=kind != "targets"), {}
     for i, row in enumerate(number.tolist()):
@@ -31,11 +31,11 @@ def told(kind, level, score, y, number, is_row):
 @each_level
 def test_thresholds_equal_the_oracle(kind, level):
     score, y = stream(kind, 3000)
-    made = conformal(kind, level)
-    found = made.emit(score, y)
-    expected, reference = told(kind, level, score, y, np.arange(3000), np.ones(3000, bool))
+    thresholds = conformal(kind, level)
+    found = thresholds.emit(score, y)
+    expected, reference = reference_run(kind, level, score, y, np.arange(3000), np.ones(3000, bool))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    assert made.point()["coverage"] == np.mean(reference.covered)
+    assert thresholds.point()["coverage"] == np.mean(reference.covered)
 
 
 @each_kind
@@ -43,7 +43,7 @@ def test_thresholds_equal_the_oracle(kind, level):
 def test_jumps_of_scale_equal_the_oracle(kind, level):
     spread = np.repeat([1.0, 1e6, 1e-6, 1.0, 1e3], 400)
     score, y = stream(kind, 2000, 1, spread)
-    expected, _ = told(kind, level, score, y, np.arange(2000), np.ones(2000, bool))
+    expected, _ = reference_run(kind, level, score, y, np.arange(2000), np.ones(2000, bool))
     np.testing.assert_allclose(conformal(kind, level).emit(score, y), expected, rtol=1e-8, atol=1e-12)
 
 
@@ -52,11 +52,11 @@ def test_jumps_of_scale_equal_the_oracle(kind, level):
 def test_late_labels_equal_the_oracle(kind, level):
     score, y = stream(kind, 2000, 2)
     scores, labels, slot, number, is_row = operations(score, y, delays_of(2000, 3))
-    made = conformal(kind, level)
-    found = made.emit(scores, labels, slot, made.waiting(64))
-    expected, reference = told(kind, level, scores, labels, number, is_row)
+    thresholds = conformal(kind, level)
+    found = thresholds.emit(scores, labels, slot, thresholds.waiting(64))
+    expected, reference = reference_run(kind, level, scores, labels, number, is_row)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    assert made.point()["coverage"] == np.mean(reference.covered)
+    assert thresholds.point()["coverage"] == np.mean(reference.covered)
 
 
 @each_kind
@@ -121,33 +121,33 @@ def test_rows_whose_label_never_comes_change_nothing(kind):
 @each_kind
 def test_expired_rows_get_no_threshold_and_change_nothing(kind):
     score, y = stream(kind, 300)
-    made = conformal(kind)
-    made.emit(score, y)
-    before = made.memory
+    thresholds = conformal(kind)
+    thresholds.emit(score, y)
+    before = thresholds.memory
     slot = np.full(10, LABEL_EXPIRED)
-    assert np.isnan(made.emit(score[:10], np.full(10, np.nan), slot, made.waiting(8))).all()
-    assert made.memory == before
+    assert np.isnan(thresholds.emit(score[:10], np.full(10, np.nan), slot, thresholds.waiting(8))).all()
+    assert thresholds.memory == before
 
 
 @each_kind
 def test_what_was_emitted_is_judged_not_what_would_be_emitted_now(kind):
     """A threshold that was too small when its row came is a miss, however large the threshold is by now."""
     score, y = stream(kind, 400, 9)
-    made = conformal(kind, 0.5)
-    made.emit(score, y)
-    kept, late = made.waiting(8), score[:1]
+    thresholds = conformal(kind, 0.5)
+    thresholds.emit(score, y)
+    kept, late = thresholds.waiting(8), score[:1]
     wrong = np.array([np.nan]), np.array([3])
-    (emitted,) = made.emit(late, *wrong, kept)
-    made.conformal.state["correction"][:] = 1.0
-    covered = made.coverage.state["covered"][0]
+    (emitted,) = thresholds.emit(late, *wrong, kept)
+    thresholds.conformal.state["correction"][:] = 1.0
+    covered = thresholds.coverage.state["covered"][0]
     missed = (
         late[0, 0] + 2.0 * emitted
         if kind == "targets"
         else float(np.argmin(late[0]) if len(late[0]) > 1 else late[0, 0] < 0.0)
     )
-    (again,) = made.emit(late, np.array([missed]), np.array([3]), kept)
+    (again,) = thresholds.emit(late, np.array([missed]), np.array([3]), kept)
     assert again == emitted
-    assert made.coverage.state["covered"][0] == covered
+    assert thresholds.coverage.state["covered"][0] == covered
 
 
 @pytest.mark.parametrize(("level", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])

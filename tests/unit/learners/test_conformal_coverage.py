@@ -15,11 +15,11 @@ from tests.support.conformal import KINDS, conformal, delays_of, each_kind, each
 
 def test_sizes_and_coverage_are_those_of_the_sets():
     score, y = stream("seven", 2500, 11)
-    made = conformal("seven", 0.9, 300)
-    member = classes_of(score, made.emit(score, y), 7)
+    thresholds_of = conformal("seven", 0.9, 300)
+    member = classes_of(score, thresholds_of.emit(score, y), 7)
     sizes, covered = member.sum(axis=1), member[np.arange(2500), y.astype(int)]
     rolling = np.convolve(covered, np.ones(300), "valid") / 300
-    assert made.point() == {
+    assert thresholds_of.point() == {
         "coverage": covered.mean(),
         "window_coverage": pytest.approx(covered[-300:].mean()),
         "worst_window_coverage": pytest.approx(rolling[np.abs(rolling - 0.9).argmax()]),
@@ -32,11 +32,11 @@ def test_sizes_and_coverage_are_those_of_the_sets():
 
 def test_widths_and_coverage_are_those_of_the_intervals():
     score, y = stream("targets", 2500, 12)
-    made = conformal("targets", 0.9, 300)
-    low, high = ends_of(score, made.emit(score, y))
+    thresholds_of = conformal("targets", 0.9, 300)
+    low, high = ends_of(score, thresholds_of.emit(score, y))
     covered, width = (low <= y) & (y <= high), high - low
     rolling = np.convolve(covered, np.ones(300), "valid") / 300
-    assert made.point() == {
+    assert thresholds_of.point() == {
         "coverage": covered.mean(),
         "window_coverage": pytest.approx(covered[-300:].mean()),
         "worst_window_coverage": pytest.approx(rolling[np.abs(rolling - 0.9).argmax()]),
@@ -53,12 +53,12 @@ def test_before_the_first_label_nothing_is_known():
 
 @each_level
 def test_constant_targets_get_intervals_of_no_width_and_are_left_again(level):
-    made = conformal("targets", level)
+    thresholds_of = conformal("targets", level)
     score, y = np.full((600, 1), 5.0), np.full(600, 5.0)
-    assert made.emit(score, y)[-1] == 0.0
-    assert made.point()["coverage"] == 1.0
+    assert thresholds_of.emit(score, y)[-1] == 0.0
+    assert thresholds_of.point()["coverage"] == 1.0
     score, y = stream("targets", 1000, 13)
-    low, high = ends_of(score, made.emit(score, y))
+    low, high = ends_of(score, thresholds_of.emit(score, y))
     assert ((low <= y) & (y <= high))[200:].mean() == pytest.approx(level, abs=0.02)
 
 
@@ -68,10 +68,10 @@ def test_constant_targets_get_intervals_of_no_width_and_are_left_again(level):
 def test_a_jump_of_scale_is_followed_within_few_labels(kind, level, jump):
     """Up at once, after a run of misses; down after a run of hits whose length has a probability of 0.001."""
     score, y = stream(kind, 3000, 14, np.repeat([1.0, jump], 1500))
-    made = conformal(kind, level)
-    found = made.emit(score, y)
+    thresholds_of = conformal(kind, level)
+    found = thresholds_of.emit(score, y)
     old, new = np.median(found[1000:1500]), found[1500 + 100 + 2 * run_length(level) :]
-    covered = made.point()["coverage"]
+    covered = thresholds_of.point()["coverage"]
     assert covered == pytest.approx(level, abs=0.05)
     assert np.median(new) == pytest.approx(jump * old, rel=0.4, abs=0.3 * jump)
 
@@ -80,37 +80,37 @@ def test_a_jump_of_scale_is_followed_within_few_labels(kind, level, jump):
 @each_kind
 def test_scores_of_any_size_are_well_defined(kind, size):
     score, y = stream(kind, 500, 15)
-    made = conformal(kind)
+    thresholds_of = conformal(kind)
     with np.errstate(under="ignore"):
-        found = made.emit(score * size, y * size if kind == "targets" else y)
+        found = thresholds_of.emit(score * size, y * size if kind == "targets" else y)
     assert not np.isnan(found).any()
     for name in ("place", "weight", "correction", "largest", "run_largest", "scale"):
-        assert np.isfinite(made.conformal.state[name]).all(), name
-    assert made.point()["coverage"] > 0.7
+        assert np.isfinite(thresholds_of.conformal.state[name]).all(), name
+    assert thresholds_of.point()["coverage"] > 0.7
 
 
 @pytest.mark.parametrize("n", [1, 5, 500])
 def test_infinite_targets_are_missed_and_overcome(n):
     score, y = stream("targets", 2000, 16)
     y[700 : 700 + n] = math.inf
-    made = conformal("targets")
-    found = made.emit(score, y)
+    thresholds_of = conformal("targets")
+    found = thresholds_of.emit(score, y)
     assert not np.isnan(found).any()
-    assert (made.conformal.state["place"] <= HIGHEST).all()
+    assert (thresholds_of.conformal.state["place"] <= HIGHEST).all()
     assert found[-1] < 100.0
 
 
 @each_kind
 def test_learners_that_say_nothing_get_sets_of_all_and_go_on_when_they_speak(kind):
-    made, n = conformal(kind), 300
+    thresholds_of, n = conformal(kind), 300
     zeros = np.zeros((n, KINDS[kind][1]))
-    made.emit(zeros, stream(kind, n)[1])
+    thresholds_of.emit(zeros, stream(kind, n)[1])
     if kind != "targets":
-        assert made.point()["coverage"] == 1.0
+        assert thresholds_of.point()["coverage"] == 1.0
     score, y = stream(kind, 3000, 17)
-    found = made.emit(score, y)
+    found = thresholds_of.emit(score, y)
     assert np.isfinite(found).all()
-    assert made.point()["window_coverage"] == pytest.approx(0.9, abs=0.02)
+    assert thresholds_of.point()["window_coverage"] == pytest.approx(0.9, abs=0.02)
 
 
 PLAIN = np.ones(20_000)
@@ -126,9 +126,9 @@ DRIFTS = {
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("drift", DRIFTS)
 def test_coverage_is_kept(kind, level, drift):
-    made = conformal(kind, level)
-    made.emit(*stream(kind, 20_000, 18, DRIFTS[drift]))
-    point = made.point()
+    thresholds_of = conformal(kind, level)
+    thresholds_of.emit(*stream(kind, 20_000, 18, DRIFTS[drift]))
+    point = thresholds_of.point()
     assert point["coverage"] == pytest.approx(level, abs=0.01)
     assert point["worst_window_coverage"] == pytest.approx(level, abs=0.05)
 
@@ -138,9 +138,9 @@ def test_coverage_is_kept(kind, level, drift):
 def test_coverage_is_kept_with_late_labels(kind, level):
     score, y = stream(kind, 20_000, 19)
     scores, labels, slot, *_ = operations(score, y, delays_of(20_000, 20))
-    made = conformal(kind, level)
-    made.emit(scores, labels, slot, made.waiting(64))
-    point = made.point()
+    thresholds_of = conformal(kind, level)
+    thresholds_of.emit(scores, labels, slot, thresholds_of.waiting(64))
+    point = thresholds_of.point()
     assert point["coverage"] == pytest.approx(level, abs=0.01)
     assert point["worst_window_coverage"] == pytest.approx(level, abs=0.05)
 
@@ -154,10 +154,10 @@ def test_a_threshold_that_does_not_move_does_not_keep_it():
 
 def test_compiling_leaves_no_trace():
     for kind in KINDS:
-        made = conformal(kind)
-        before = made.memory
-        made.conformal.compile_kernels()
-        assert made.memory == before
+        thresholds_of = conformal(kind)
+        before = thresholds_of.memory
+        thresholds_of.conformal.compile_kernels()
+        assert thresholds_of.memory == before
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5, math.nan, 0.99999])

@@ -38,7 +38,7 @@ def mapped(X, *texts):
 
 
 @dataclass(frozen=True)
-class Behind(Case):
+class MappedCase(Case):
     """A case whose learner has feature maps in front."""
 
     maps: tuple[str, ...] = ()
@@ -58,17 +58,17 @@ class Behind(Case):
             chain.append((spec.name, given))
             width = create_maps((spec,), width)[0].width
         plain = self.row.oracle(width, self.classes(n_classes), self.kind, **self.given)
-        return oracle.Behind(Standardize(plain, width) if self.standardize else plain, chain)
+        return oracle.MappedCase(Standardize(plain, width) if self.standardize else plain, chain)
 
 
 INEXACT = replace(ROWS["pa1"], exact=False)
 """PA-I with waves, for which the two mathematics libraries may differ by an ulp."""
 
 CASES = (
-    Behind(ROWS["pa1"], "binary", standardize=True, maps=("polynomial",)),
-    Behind(ROWS["ogd_square"], "regression", json.dumps({"eta": 0.01}), maps=("fourier:D=10,gamma=0.1",)),
-    Behind(ROWS["dfop"], "binary", maps=("hashing:buckets=4,seed=2",)),
-    Behind(INEXACT, "binary", maps=("hashing:buckets=3", "polynomial:degree=3", "fourier:D=4,seed=3")),
+    MappedCase(ROWS["pa1"], "binary", standardize=True, maps=("polynomial",)),
+    MappedCase(ROWS["ogd_square"], "regression", json.dumps({"eta": 0.01}), maps=("fourier:D=10,gamma=0.1",)),
+    MappedCase(ROWS["dfop"], "binary", maps=("hashing:buckets=4,seed=2",)),
+    MappedCase(INEXACT, "binary", maps=("hashing:buckets=3", "polynomial:degree=3", "fourier:D=4,seed=3")),
 )
 
 

@@ -94,15 +94,15 @@ def test_around_takes_over_the_state_and_leaves_the_other_alone():
     inner = learners.create("perceptron", 4, ties="correct")
     scores(inner, X, y)
     before = inner.state.memory.copy()
-    made = FixedScaler.around(inner, np.array(MEAN), np.array(DEVIATION))
-    assert made.identity() == Spec.parse("scaled:perceptron:ties=correct").create(4).identity()
-    assert made.state["weight"].tolist() == inner.state["weight"].tolist()
+    scaler = FixedScaler.around(inner, np.array(MEAN), np.array(DEVIATION))
+    assert scaler.identity() == Spec.parse("scaled:perceptron:ties=correct").create(4).identity()
+    assert scaler.state["weight"].tolist() == inner.state["weight"].tolist()
     again = set_scaling(learners.create("scaled:perceptron", 4, ties="correct"))
     again.inner.state.memory[:] = before
-    assert scores(made, X, y).tobytes() == scores(again, X, y).tobytes()
+    assert scores(scaler, X, y).tobytes() == scores(again, X, y).tobytes()
     assert inner.state.memory.tobytes() == before.tobytes()
-    assert not made.clone_empty().state["weight"].any()
-    assert made.clone_empty().state["scaled.deviation"].tolist() == [1.0] * 4
+    assert not scaler.clone_empty().state["weight"].any()
+    assert scaler.clone_empty().state["scaled.deviation"].tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize(

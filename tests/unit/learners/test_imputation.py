@@ -38,7 +38,7 @@ def filled(rows: list[list[float]]) -> list[list[float]]:
     return out
 
 
-def made() -> Imputer:
+def new_imputer() -> Imputer:
     return Imputer(POLICIES, WATCHED)
 
 
@@ -51,7 +51,7 @@ def matrix(rows: list[list[float]]) -> np.ndarray:
 @example([[1e308] * 5, [-1e308] * 5, [math.nan] * 5], [1])
 @example([[math.nan] * 5, [-0.0] * 5, [math.nan] * 5], [])
 def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int]) -> None:
-    whole, cut, again = made(), made(), made()
+    whole, cut, again = new_imputer(), new_imputer(), new_imputer()
     expected = np.array(filled(rows)).reshape(-1, 7).tobytes()
     assert whole.transform(matrix(rows)).tobytes() == expected
     places = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
@@ -60,7 +60,7 @@ def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
     found = b""
     for part in parts:  # a restart before each part
-        fresh = made()
+        fresh = new_imputer()
         fresh.state.memory[:] = again.state.memory
         again = fresh
         found += again.transform(part).tobytes()
@@ -70,12 +70,12 @@ def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int
 def test_rows_are_left_as_they_are() -> None:
     rows = matrix([[math.nan, 1, math.nan, 2, 3]])
     before = rows.tobytes()
-    made().transform(rows)
+    new_imputer().transform(rows)
     assert rows.tobytes() == before
 
 
 def test_width_and_size() -> None:
-    filling = made()
+    filling = new_imputer()
     assert filling.width == 7
     assert filling.state.memory.nbytes == 3 * 8 * 5
 

@@ -369,5 +369,5 @@ def test_the_cache_is_used_when_numba_was_imported_first(tmp_path):
         [sys.executable, "-c", NUMBA_FIRST], capture_output=True, text=True, timeout=300, check=False,
         env={**kept, "XDG_CACHE_HOME": str(tmp_path)},
     )  # fmt: skip
-    told, count = ran.stdout.split()
-    assert (told, int(count), ran.stderr) == ("False", 1, "")
+    answer, count = ran.stdout.split()
+    assert (answer, int(count), ran.stderr) == ("False", 1, "")

@@ -120,7 +120,7 @@ def test_merging_descent_is_descent_until_it_merges():
 def test_the_removed_vector_was_the_best_without_itself():
     """Every removal is checked by sums that leave the vector out."""
 
-    class Watched(kernel_budgets.BudgetPerceptron):
+    class CountingPerceptron(kernel_budgets.BudgetPerceptron):
         dropped = 0
 
         def drop(self, slot):
@@ -132,7 +132,7 @@ def test_the_removed_vector_was_the_best_without_itself():
             self.dropped += 1
             super().drop(slot)
 
-    watched = Watched(3, 2, "binary", budget=8)
+    watched = CountingPerceptron(3, 2, "binary", budget=8)
     run(watched, *stream())
     assert watched.dropped > 10
     assert len(watched.sv) == 8

@@ -11,7 +11,7 @@ import pytest
 from driftway.learners.spec import Spec
 
 
-def made(text, d):
+def learner_of(text, d):
     return Spec.parse(text).create(d, task="regression", standardize=True)
 
 
@@ -28,7 +28,7 @@ def errors(learner, X, y=None):
 )
 def test_errors_are_those_of_the_specification(real_streams, name, rows, rank, expected, within):
     X, _ = real_streams.rows(name, rows)
-    assert errors(made(f"online_nmf:rank={rank}", X.shape[1]), X).sum() / (X**2).sum() == pytest.approx(
+    assert errors(learner_of(f"online_nmf:rank={rank}", X.shape[1]), X).sum() / (X**2).sum() == pytest.approx(
         expected, abs=within
     )
 
@@ -37,7 +37,7 @@ def test_parts_that_were_planted_are_found():
     rng = np.random.default_rng(0)
     parts = np.kron(np.eye(3), np.ones(4)) * rng.uniform(0.5, 2.0, 12)
     X = rng.exponential(size=(1500, 3)) @ parts
-    learner = made("online_nmf:rank=3", 12)
+    learner = learner_of("online_nmf:rank=3", 12)
     share = errors(learner, X)[1000:].sum() / (X[1000:] ** 2).sum()
     assert share < 1e-3
     likeness = learner.state["D"] @ (parts / np.linalg.norm(parts, axis=1)[:, None]).T
@@ -46,7 +46,7 @@ def test_parts_that_were_planted_are_found():
 
 def test_a_row_with_a_negative_feature_is_scored_only():
     X = np.random.default_rng(1).exponential(size=(50, 4))
-    learner = made("online_nmf:rank=2", 4)
+    learner = learner_of("online_nmf:rank=2", 4)
     errors(learner, X)
     before = {name: learner.state[name].copy() for name in learner.state}
     (found,) = errors(learner, [[1.0, -1e-9, 2.0, 0.0]])
@@ -57,6 +57,6 @@ def test_a_row_with_a_negative_feature_is_scored_only():
 
 def test_targets_are_not_looked_at():
     X = np.random.default_rng(2).exponential(size=(50, 4))
-    first, second = made("online_nmf", 4), made("online_nmf", 4)
+    first, second = learner_of("online_nmf", 4), learner_of("online_nmf", 4)
     assert errors(first, X).tobytes() == errors(second, X, np.arange(50.0)).tobytes()
     assert first.state.memory.tobytes() == second.state.memory.tobytes()

@@ -26,7 +26,7 @@ def scores(learner, X, y):
     return score[:, 0]
 
 
-def made(text, d, standardize=True):
+def learner_of(text, d, standardize=True):
     task = "regression" if text.startswith("online_mf") else "classification"
     return Spec.parse(text).create(d, task=task, standardize=standardize)
 
@@ -34,7 +34,7 @@ def made(text, d, standardize=True):
 def errors(text, stream):
     """Return the RMSE of each 10,000 ratings, in units of the ratings' deviation, and the block of ratings."""
     (block,) = open_stream(stream).blocks(60_000)
-    squared = (scores(made(text, 2), *block) - block.y) ** 2
+    squared = (scores(learner_of(text, 2), *block) - block.y) ** 2
     return np.sqrt(squared.reshape(-1, 10_000).mean(axis=1)) / block.y.std(), block
 
 
@@ -61,7 +61,7 @@ def test_a_wild_rating_does_not_cost_the_factors():
     (block,) = open_stream("ratings").blocks(60_000)
     y = block.y.copy()
     y[5000] = 3500.0
-    learner = made("online_mf:rank=5", 2)
+    learner = learner_of("online_mf:rank=5", 2)
     squared = (scores(learner, block.X, y) - block.y)[50_000:] ** 2
     assert np.sqrt(squared.mean()) < 0.8 * block.y.std()
     assert learner.state["skipped"][0] == 0
@@ -70,7 +70,7 @@ def test_a_wild_rating_does_not_cost_the_factors():
 @pytest.mark.parametrize(("mode", "known"), [("factors", "mean"), ("cocluster", "user")])
 @pytest.mark.parametrize("item", [0.5, -1.0, 7.0, 1e300, np.nextafter(2.0, 3.0)])
 def test_an_id_that_is_none_is_unknown(mode, known, item):
-    learner = made(f"online_mf:max_users=5,max_items=7,mode={mode}", 2)
+    learner = learner_of(f"online_mf:max_users=5,max_items=7,mode={mode}", 2)
     scores(learner, [[1, 2], [1, 3], [4, 2]], [3.0, 4.0, 8.0])
     before = {name: learner.state[name].copy() for name in learner.state}
     (got,) = scores(learner, [[1, item]], [100.0])
@@ -80,7 +80,7 @@ def test_an_id_that_is_none_is_unknown(mode, known, item):
 
 
 def test_clusters_know_nobody_at_first():
-    learner = made("online_mf:mode=cocluster", 2)
+    learner = learner_of("online_mf:mode=cocluster", 2)
     got = scores(learner, [[1, 2], [8, 9], [1, 9], [1, 5], [6, 9]], [3.0, 5.0, 7.0, np.nan, np.nan])
     # First no id at all is known, then neither of the two; in the last two rows one of them is.
     assert got[:2].tolist() == [0.0, 3.0]
@@ -91,14 +91,14 @@ def test_tasks_with_more_in_common_make_fewer_mistakes_on_electricity(real_strea
     X, y = real_streams.rows("electricity", 20_000)
     rows = np.column_stack([np.round(X[:, 2] * 47) // 12, X])
     for b, expected in {0: 89.91, 1: 90.72, 4: 91.81, 100: 92.94}.items():
-        right = (scores(made(f"omtl_perceptron:tasks=4,b={b}", 9), rows, y) >= 0) == y
+        right = (scores(learner_of(f"omtl_perceptron:tasks=4,b={b}", 9), rows, y) >= 0) == y
         assert 100 * right.mean() == pytest.approx(expected, abs=0.1)
 
 
 def test_tasks_with_nothing_in_common_are_perceptrons():
     rng = np.random.default_rng(0)
     X, y, task = rng.standard_normal((300, 3)), rng.integers(0, 2, 300), rng.integers(0, 3, 300)
-    got = scores(made("omtl_perceptron:tasks=3,b=0", 4, standardize=False), np.column_stack([task, X]), y)
+    got = scores(learner_of("omtl_perceptron:tasks=3,b=0", 4, standardize=False), np.column_stack([task, X]), y)
     for k in range(3):
         alone = scores(learners.create("perceptron", 3), X[task == k], y[task == k])
         assert got[task == k].tobytes() == alone.tobytes()
@@ -106,7 +106,7 @@ def test_tasks_with_nothing_in_common_are_perceptrons():
 
 @pytest.mark.parametrize("task", [0.5, -1.0, 3.0, 1e300])
 def test_a_row_of_no_task_is_scored_0_and_not_learned(task):
-    learner = made("omtl_perceptron:tasks=3", 2, standardize=False)
+    learner = learner_of("omtl_perceptron:tasks=3", 2, standardize=False)
     scores(learner, [[0, 1.0], [2, -2.0]], [0, 1])
     before = learner.state["weight"].copy()
     assert before.any()
@@ -130,7 +130,7 @@ def test_a_task_is_not_scaled_by_whatever_stands_before(text):
         np.column_stack([rng.integers(0, 3, 200), 5.0 + 7.0 * rng.standard_normal((200, 2))]),
         rng.integers(0, 2, 200),
     )
-    learner = made(text, 3)
+    learner = learner_of(text, 3)
     assert isinstance(learner, OnlineStandardizer)
     assert learner.unscaled == (0,)
     seen = []
@@ -139,16 +139,16 @@ def test_a_task_is_not_scaled_by_whatever_stands_before(text):
     scores(learner, X, y)
     assert seen[0][:, 0].tobytes() == np.ascontiguousarray(X[:, 0]).tobytes()
     assert abs(seen[0][100:, 1:3].mean()) < 0.5
-    scaled = made("scaled:omtl_perceptron:tasks=3", 3)
+    scaled = learner_of("scaled:omtl_perceptron:tasks=3", 3)
     scaled.state["scaled.mean"][:] = 1.0
-    plain = made("omtl_perceptron:tasks=3", 3, standardize=False)
+    plain = learner_of("omtl_perceptron:tasks=3", 3, standardize=False)
     assert scores(scaled, X, y).tobytes() == scores(plain, X - [0.0, 1.0, 1.0], y).tobytes()
 
 
 def test_features_of_a_task_are_explained_within_it():
     rng = np.random.default_rng(3)
     X, y = np.column_stack([rng.integers(0, 3, 200), rng.standard_normal((200, 2))]), rng.integers(0, 2, 200)
-    learner = made("omtl_perceptron:tasks=3", 3)
+    learner = learner_of("omtl_perceptron:tasks=3", 3)
     scores(learner, X, y)
     found = explain(learner, X[7])
     assert found.contributions[0] == 0.0
@@ -163,7 +163,8 @@ def test_triplets_of_keystroke_are_put_in_order(real_streams):
     t = np.flatnonzero((near >= 0) & (far >= 0))
     rows = np.hstack([X[t], X[near[t]], X[far[t]]])
     share = {
-        C: 100 * (scores(made(f"oasis_metric:C={C}", 30), rows, np.ones(len(t))) > 0).mean() for C in (0.1, 1e-300)
+        C: 100 * (scores(learner_of(f"oasis_metric:C={C}", 30), rows, np.ones(len(t))) > 0).mean()
+        for C in (0.1, 1e-300)
     }
     assert share[0.1] == pytest.approx(88.1, abs=2.0)
     assert share[1e-300] == pytest.approx(82.6, abs=1.5)  # as at the start, W = I
@@ -172,7 +173,7 @@ def test_triplets_of_keystroke_are_put_in_order(real_streams):
 def test_labels_of_triplets_are_not_looked_at():
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((100, 6)), rng.integers(0, 2, 100)
-    first, second = made("oasis_metric", 6, False), made("oasis_metric", 6, False)
+    first, second = learner_of("oasis_metric", 6, False), learner_of("oasis_metric", 6, False)
     assert scores(first, X, y).tobytes() == scores(second, X, 1 - y).tobytes()
     nothing = np.zeros((2, 6))
     nothing[0, :2], nothing[1, 2:4] = 1.0, 1.0  # near and far are equal, then the first item is zero
@@ -190,7 +191,7 @@ def test_pairs_of_one_class_are_closer(real_streams, name, rows, expected, withi
     near, far = (np.fromiter(partners(y, matches, rng), int) for matches in (True, False))
     pairs = [(X[t], X[other[t]], label) for t in range(rows) for other, label in ((near, 1), (far, 0)) if other[t] >= 0]
     first, second, label = map(np.array, zip(*pairs, strict=True))
-    score = scores(made("rdml", 2 * X.shape[1]), np.hstack([first, second]), label)
+    score = scores(learner_of("rdml", 2 * X.shape[1]), np.hstack([first, second]), label)
     rank = np.argsort(np.argsort(score)) + 1
     ones, zeros = (label == 1).sum(), (label == 0).sum()
     auc = (rank[label == 1].sum() - ones * (ones + 1) / 2) / (ones * zeros)
@@ -235,7 +236,7 @@ def test_clipping_leaves_nothing_of_nothing_and_all_of_what_is_positive():
 )
 def test_rows_of_another_form_are_refused(text, d, sentence):
     with pytest.raises(ParameterError) as caught:
-        made(text, d)
+        learner_of(text, d)
     assert str(caught.value) == sentence
 
 

@@ -28,7 +28,7 @@ NOISE = 1.5
 """Standard deviation of the innovations of the generated series."""
 
 
-def made(text):
+def learner_of(text):
     return Spec.parse(text).create(1, task="regression")
 
 
@@ -49,7 +49,7 @@ def arma(seed, rows):
 
 
 def error(text, y):
-    return ((forecasts(made(text), y) - y) ** 2).mean()
+    return ((forecasts(learner_of(text), y) - y) ** 2).mean()
 
 
 @pytest.mark.parametrize(("place", "stream"), list(enumerate(STREAMS)))
@@ -74,22 +74,22 @@ def test_the_error_comes_near_the_noise_that_nobody_can_know():
 def test_units_do_not_matter(text):
     y = arma(1, 300)
     for unit in (2.0**-40, 2.0**60):
-        assert forecasts(made(text), unit * y).tobytes() == (unit * forecasts(made(text), y)).tobytes()
+        assert forecasts(learner_of(text), unit * y).tobytes() == (unit * forecasts(learner_of(text), y)).tobytes()
 
 
 @pytest.mark.parametrize("text", BOTH)
 def test_features_are_not_looked_at(text):
     y, X = arma(2, 100), np.random.default_rng(0).normal(size=(100, 1))
-    assert forecasts(made(text), y).tobytes() == forecasts(made(text), y, X).tobytes()
+    assert forecasts(learner_of(text), y).tobytes() == forecasts(learner_of(text), y, X).tobytes()
 
 
 @pytest.mark.parametrize("text", BOTH)
 def test_differences_carry_a_series_on_before_anything_is_learned(text):
     y = [3.0, 5.0, 9.0, np.nan]
-    assert forecasts(made(f"{text}:diff=1"), y[:2]).tolist() == [0.0, 3.0]
-    assert forecasts(made(f"{text}:diff=2"), y[:3]).tolist() == [0.0, 3.0, 7.0]
+    assert forecasts(learner_of(f"{text}:diff=1"), y[:2]).tolist() == [0.0, 3.0]
+    assert forecasts(learner_of(f"{text}:diff=2"), y[:3]).tolist() == [0.0, 3.0, 7.0]
     # The third target yields the first second difference, 2, from which nothing can be learned yet.
-    learner = made(f"{text}:diff=2")
+    learner = learner_of(f"{text}:diff=2")
     assert forecasts(learner, y)[3] == 13.0
     assert learner.state["past.value"][0] == 2.0
 
@@ -97,7 +97,7 @@ def test_differences_carry_a_series_on_before_anything_is_learned(text):
 @pytest.mark.parametrize("text", [*BOTH, "arma_ons:diff=3"])
 def test_a_target_beyond_all_bounds_is_left_out(text):
     y = arma(3, 60)
-    learner, other = made(text), made(text)
+    learner, other = learner_of(text), learner_of(text)
     forecasts(learner, np.insert(y, 30, 1e200))
     forecasts(other, y)
     assert learner.state["skipped"][0] == 1
@@ -111,7 +111,7 @@ def test_a_wild_target_costs_as_many_forecasts_as_it_is_part_of(text, wild):
     y, D = arma(6, 4_000), 1 if "diff" in text else 0
     broken = y.copy()
     broken[1_000] = wild
-    plain, other = (forecasts(made(text), series) - series for series in (y, broken))
+    plain, other = (forecasts(learner_of(text), series) - series for series in (y, broken))
     assert (other[:1_000] == plain[:1_000]).all()
     after = 1_000 + D + 1
     assert (other[after : after + 10] ** 2).mean() < 2.0 * (plain[after : after + 10] ** 2).mean()
@@ -122,7 +122,7 @@ def test_a_wild_target_costs_as_many_forecasts_as_it_is_part_of(text, wild):
 def test_wild_targets_are_taken_as_the_oracle_takes_them(text, oracle, D):
     y = arma(6, 120)
     y[[10, 40, 41, 80, 110]] = 100.0, 1e9, -1e8, 7e4, 1e5
-    learner = made(f"{text}:lags=3,diff={D}")
+    learner = learner_of(f"{text}:lags=3,diff={D}")
     expected = np.array(run(oracle(1, 2, "regression", lags=3, diff=D), [[0.0]] * len(y), y.tolist()))
     np.testing.assert_allclose(forecasts(learner, y), expected[:, 0], rtol=1e-6, atol=1e-8)
     assert learner.state["skipped"][0] > 3
@@ -132,12 +132,12 @@ def test_a_series_that_is_another_from_now_on_is_learned_as_such():
     y = arma(7, 6_000)
     y[3_000:] *= 1e4
     for text in BOTH:
-        e = (forecasts(made(text), y) - y)[4_000:]
+        e = (forecasts(learner_of(text), y) - y)[4_000:]
         assert (e**2).mean() < 1.3 * (1e4 * NOISE) ** 2, text
 
 
 @pytest.mark.parametrize("text", BOTH)
 def test_coefficients_stay_in_the_box(text):
-    learner = made(f"{text}:lags=1,radius=0.25")
+    learner = learner_of(f"{text}:lags=1,radius=0.25")
     forecasts(learner, 10.0 + arma(4, 500))
     assert learner.state["gamma"].tolist() == [0.25]

@@ -85,7 +85,7 @@ def test_parts_of_stacked_views_are_found_too():
     assert group_views(Outer, views).inner.least is views["inner.least"]
 
 
-class Some(Parameters):
+class ExampleParameters(Parameters):
     eta: float = number(0.5, "Step.", above=0.0)
     words: str = choice("a", ("a", "b"), "Word.")
     rows: int = integer(3, "Rows.")
@@ -93,7 +93,7 @@ class Some(Parameters):
 
 
 def test_kernels_take_numbers_and_flags_by_their_names():
-    numbers = Some(rows=4).numbers()
+    numbers = ExampleParameters(rows=4).numbers()
     assert numbers._asdict() == {"eta": 0.5, "rows": 4, "steep": True}
 
 

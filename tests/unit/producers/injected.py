@@ -10,7 +10,7 @@ from driftway.producers.streams.injection import inject
 from driftway.producers.streams.stream import Block, Stream
 
 
-class Held(Stream):
+class GivenStream(Stream):
     """A stream of given arrays; its blocks are read-only views, so that writing into them raises."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray, name: str = "held", drift_points: Sequence[int] = ()) -> None:
@@ -26,10 +26,10 @@ class Held(Stream):
             yield Block(self.X[start : start + size], self.y[start : start + size])
 
 
-def numbered(n: int, sign: int = 1, name: str = "held", drift_points: Sequence[int] = ()) -> Held:
+def numbered(n: int, sign: int = 1, name: str = "held", drift_points: Sequence[int] = ()) -> GivenStream:
     """Return rows that identify themselves: x1 = +-1, +-2, ..., labels 0 1 0 1."""
     first = sign * np.arange(1.0, n + 1)
-    return Held(np.column_stack([first, first + 0.5]), np.arange(n) % 2, name, drift_points)
+    return GivenStream(np.column_stack([first, first + 0.5]), np.arange(n) % 2, name, drift_points)
 
 
 def put(stream: Stream, *texts: str, seconds: Sequence[Stream] = (), seed: int = 1) -> Stream:

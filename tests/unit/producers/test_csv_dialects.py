@@ -331,21 +331,21 @@ def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread that comes for one while the interpreter ends aborts the process."""
-    made = list[weakref.ref[Any]]()
+    files = list[weakref.ref[Any]]()
 
-    class Watched(blanks.ChangedFile):
+    class WatchedFile(blanks.ChangedFile):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            made.append(weakref.ref(self))
+            files.append(weakref.ref(self))
 
-    monkeypatch.setattr(csv_table, "ChangedFile", Watched)
+    monkeypatch.setattr(csv_table, "ChangedFile", WatchedFile)
     path = tmp_path / "x.dat"
     path.write_text("a b y\n" + "".join(f"{i}   {i}.5 {i % 2}\n" for i in range(300_000)))
     for _ in range(5):
         blocks = open_stream(str(path)).blocks()
         next(blocks)
         del blocks
-    assert [reference() for reference in made] == [None] * 5
+    assert [reference() for reference in files] == [None] * 5
 
 
 @pytest.mark.parametrize("ending", ["data", "dat", "txt", "txt.gz"])

@@ -192,10 +192,10 @@ def test_regression_noise_too() -> None:
 
 def counting(sample: bool, memory: int) -> tuple[GeneratorSpec, list[int]]:
     """Return a generator in plain Python, and the list of the rows that it has made."""
-    made: list[int] = []
+    drawn_rows: list[int] = []
 
     def fill(_values: Any, _rng: Any, _memory: Array, start: int, X: Array, y: Array) -> None:
-        made.extend(range(start, start + len(y)))
+        drawn_rows.extend(range(start, start + len(y)))
         X[:], y[:] = 0.0, 0.0
 
     def draw_zeros(_values: Any, _rng: Any, _memory: Array, _row: int, X: Array, y: Array) -> None:
@@ -203,24 +203,24 @@ def counting(sample: bool, memory: int) -> tuple[GeneratorSpec, list[int]]:
 
     options = (option("rows", 30_000, "integer", low=1),)
     recipe = GeneratorSpec("counting", "", "", options, lambda _: (2, 1), fill, memory=lambda _: memory)
-    return (dataclasses.replace(recipe, sample=draw_zeros) if sample else recipe), made
+    return (dataclasses.replace(recipe, sample=draw_zeros) if sample else recipe), drawn_rows
 
 
 def test_ascending_rows_make_the_stream_once_and_a_lower_row_starts_over() -> None:
-    recipe, made = counting(sample=True, memory=1)
+    recipe, drawn_rows = counting(sample=True, memory=1)
     stream = Generator(recipe, 1, {})
     for row in (0, 0, 999, 1000, 20_000, 29_999, 29_999):
         stream.holdout(row, 5, seed=1)
-    assert made == list(range(30_000))
-    made.clear()
+    assert drawn_rows == list(range(30_000))
+    drawn_rows.clear()
     stream.holdout(10, 5, seed=1)
-    assert made == list(range(11))
+    assert drawn_rows == list(range(11))
 
 
 def test_a_concept_that_follows_from_the_row_costs_no_making() -> None:
-    recipe, made = counting(sample=True, memory=0)
+    recipe, drawn_rows = counting(sample=True, memory=0)
     Generator(recipe, 1, {}).holdout(29_999, 5, seed=1)
-    assert made == []
+    assert drawn_rows == []
 
 
 @pytest.mark.parametrize(

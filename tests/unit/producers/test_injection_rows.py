@@ -16,7 +16,7 @@ from driftway.producers.streams.injection.injection_kind import SALT
 from driftway.producers.streams.stream import Stream
 from driftway.worker.errors import UsageFailure
 from tests.support.oracle.random import Xoshiro
-from tests.unit.producers.injected import Held, numbered, put, read
+from tests.unit.producers.injected import GivenStream, numbered, put, read
 
 N = 40_000
 SIGMAS = 4.5
@@ -27,10 +27,10 @@ def near(count: float, n: float, p: float) -> bool:
     return abs(count - n * p) <= SIGMAS * math.sqrt(n * p * (1 - p)) + 1e-9
 
 
-def classes(n: int = N, k: int = 4, shares: list[float] | None = None) -> Held:
+def classes(n: int = N, k: int = 4, shares: list[float] | None = None) -> GivenStream:
     rng = np.random.default_rng(11)
     y = rng.choice(k, n, p=shares).astype(float)
-    return Held(np.column_stack([rng.normal(size=n) + y, rng.normal(size=n), np.arange(n)]), y)
+    return GivenStream(np.column_stack([rng.normal(size=n) + y, rng.normal(size=n), np.arange(n)]), y)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.07, 0.5, 1.0])
@@ -170,7 +170,7 @@ def test_imbalance_follows_a_share_that_drifts_keeps_unlabelled_rows_and_its_win
     rng = np.random.default_rng(4)
     y = (rng.random(N) < np.where(np.arange(N) < N // 2, 0.5, 0.1)).astype(float)
     y[::10] = np.nan
-    held = Held(np.column_stack([np.arange(N), np.zeros(N)]), y)
+    held = GivenStream(np.column_stack([np.arange(N), np.zeros(N)]), y)
     X, kept, _ = read(put(held, "imbalance:share=0.3,from=10000"))
     at = X[:, 0].astype(int)
     assert {*range(10_000), *range(0, N, 10)} <= {*at.tolist()}
@@ -178,11 +178,11 @@ def test_imbalance_follows_a_share_that_drifts_keeps_unlabelled_rows_and_its_win
     assert late.mean() == pytest.approx(0.3, abs=SIGMAS * math.sqrt(0.21 / len(late)) + 0.005)
 
 
-def logistic(n: int = N) -> Held:
+def logistic(n: int = N) -> GivenStream:
     """P(y = 1 | x) = 1 / (1 + exp(-x1)): nothing but x1 decides."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 2)) * [1, 3] + [0, 10]
-    return Held(X, rng.random(n) < 1 / (1 + np.exp(-X[:, 0])))
+    return GivenStream(X, rng.random(n) < 1 / (1 + np.exp(-X[:, 0])))
 
 
 @pytest.mark.parametrize("tilt", [-3, 1.5])
@@ -308,6 +308,6 @@ def test_class_injections_refuse_a_regression(text: str) -> None:
 
 
 def test_a_label_that_is_no_class_is_named_with_its_row() -> None:
-    held = without_rows(Held(np.ones((10, 1)), [0, 1, 0, 1, 0, 1, -1, 0, 1, 0]))
+    held = without_rows(GivenStream(np.ones((10, 1)), [0, 1, 0, 1, 0, 1, -1, 0, 1, 0]))
     with pytest.raises(UsageFailure, match=r"label_noise: label -1 in row 6 is not a class index of 0 to 1; name"):
         read(put(held, "label_noise:share=0"), 4)

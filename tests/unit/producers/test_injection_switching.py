@@ -13,7 +13,7 @@ from driftway.producers.streams.injection.injection_kind import SALT
 from driftway.producers.streams.stream import Stream
 from driftway.worker.errors import UsageFailure
 from tests.support.oracle.random import Xoshiro
-from tests.unit.producers.injected import Held, numbered, put, read
+from tests.unit.producers.injected import GivenStream, numbered, put, read
 
 
 def firsts(stream: Stream, size: int = 8192) -> list[float]:
@@ -116,7 +116,7 @@ def test_gradual_of_great_width_and_far_away_does_not_overflow() -> None:
     assert abs(read(wide)[2].mean() - 0.5) < 0.08
 
 
-def naive_incremental(first: Held, second: Held, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+def naive_incremental(first: GivenStream, second: GivenStream, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
     X, y, latest = [], [], {}
     for t in range(end):
         a, label = first.X[t], first.y[t]
@@ -132,10 +132,10 @@ def naive_incremental(first: Held, second: Held, start: int, end: int) -> tuple[
     return np.array([*X, *second.X[end - start :]]), np.array([*y, *second.y[end - start :]])
 
 
-def classes_of(n: int, seed: int, means: list[list[float]]) -> Held:
+def classes_of(n: int, seed: int, means: list[list[float]]) -> GivenStream:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, len(means), n).astype(float)
-    return Held(np.array(means)[y.astype(int)] + rng.normal(size=(n, len(means[0]))), y)
+    return GivenStream(np.array(means)[y.astype(int)] + rng.normal(size=(n, len(means[0]))), y)
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 100), (50, 300), (299, 300)])
@@ -201,7 +201,7 @@ def test_incremental_ends_with_the_stream_that_is_used_up(n: int, m: int, rows: 
 
 
 def test_incremental_refuses_labels_that_are_no_classes() -> None:
-    second = Held(np.ones((10, 2)), np.full(10, 7.0))
+    second = GivenStream(np.ones((10, 2)), np.full(10, 7.0))
     stream = put(numbered(10), "incremental:from=2,until=7,to=other", seconds=[second])
     with pytest.raises(UsageFailure, match=r"label 7 in row 0 is not a class index of 0 to 1"):
         read(stream)

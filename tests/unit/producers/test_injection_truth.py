@@ -12,7 +12,7 @@ from driftway.producers.streams.ground_truth import WithGroundTruth, headers_of,
 from driftway.producers.streams.injection.injection_kind import END
 from driftway.producers.streams.injection.registry import KINDS
 from driftway.producers.streams.stream import FirstRows
-from tests.unit.producers.injected import Held, numbered, put, read
+from tests.unit.producers.injected import GivenStream, numbered, put, read
 
 ONE_EACH = {
     "sudden": "sudden:at=700,to=sea:rows=1500,noise=0",
@@ -34,7 +34,7 @@ CASES = {**{name: (text,) for name, text in ONE_EACH.items()}, **MORE}
 RANDOM = ("gradual", "label_noise", "missing", "imbalance", "virtual", "chain")
 
 
-def made(case: str, seed: int = 1) -> Stream:
+def stream_with(case: str, seed: int = 1) -> Stream:
     return open_stream("sea:rows=2000", seed=seed, inject=CASES[case])
 
 
@@ -49,12 +49,12 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_block_size_changes_no_bit(case: str, size: int) -> None:
-    assert bits(made(case), size) == bits(made(case))
+    assert bits(stream_with(case), size) == bits(stream_with(case))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_blocks_are_the_traced_blocks_and_reading_twice_gives_the_same(case: str) -> None:
-    stream = made(case)
+    stream = stream_with(case)
     first = bits(stream)
     plain = list(stream.blocks(500))
     assert np.concatenate([block.X for block in plain]).tobytes() == first[0]
@@ -68,21 +68,21 @@ def test_the_injections_own_seed_changes_it(case: str) -> None:
     name, _, options = last.partition(":")
     texts = [[*rest, f"{name}:seed={seed},{options}"] for seed in (1, 2)]
     one, other = (bits(open_stream(base, inject=text)) for text in texts)
-    assert one == bits(made(case))  # by default the stream's seed is used
+    assert one == bits(stream_with(case))  # by default the stream's seed is used
     assert one != other
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_rows_that_were_are_left_alone(case: str) -> None:
     X, y, _ = read(open_stream("sea:rows=2000"))
-    held = Held(X, y)  # read-only: writing into a block would raise
+    held = GivenStream(X, y)  # read-only: writing into a block would raise
     seconds = [open_stream("sea:rows=1500", seed=seed) for seed in range(9)]
     read(put(held, *CASES[case], seconds=seconds), 333)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_declared_rows_and_concepts_are_what_is_read(case: str) -> None:
-    stream = made(case)
+    stream = stream_with(case)
     _, y, concept = read(stream)
     assert stream.rows in (None, len(y))
     assert stream.injections == CASES[case]
@@ -96,14 +96,14 @@ def test_declared_rows_and_concepts_are_what_is_read(case: str) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "gradual" and not case.startswith("chain")])
 def test_concepts_change_at_the_drift_points_and_nowhere_else(case: str) -> None:
-    stream = made(case)
+    stream = stream_with(case)
     concept = read(stream)[2]
     assert (np.flatnonzero(np.diff(concept)) + 1).tolist() == list(stream.drift_points)
 
 
 def test_changes_of_the_streams_come_to_stand_where_their_rows_do() -> None:
     """In a mixture too: a stage begins where its first row appears."""
-    stream = made("gradual")
+    stream = stream_with("gradual")
     concept = read(stream)[2]
     for change in (change for change in stream.changes if change.kind == "stage"):
         new = concept[change.at]
@@ -199,7 +199,7 @@ def test_the_concepts_of_sea_are_its_stages_by_the_formula() -> None:
 
 
 def test_the_first_rows_of_a_stream_keep_its_truth() -> None:
-    whole = made("sudden")
+    whole = stream_with("sudden")
     part = open_stream("sea", rows=2000, inject=["sudden:at=700,to=sea:rows=5000,noise=0"])
     assert isinstance(part, FirstRows)
     assert part.rows == len(read(part)[1]) == 2000
@@ -239,7 +239,7 @@ def expected_headers(stream: Stream) -> list[list[tuple[str, bytes]]]:
 @pytest.mark.parametrize("case", ["recurring", "gradual", "virtual", "missing"])
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_truth_travels_beside_the_rows(case: str, size: int) -> None:
-    stream = made(case)
+    stream = stream_with(case)
     X, y, _ = read(stream)
     parted = [split_truth(block) for block in WithGroundTruth(stream).blocks(size)]
     assert all(bare.X.flags.c_contiguous for bare, _ in parted)

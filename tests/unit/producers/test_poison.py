@@ -40,20 +40,20 @@ def decode(values: list[bytes | None], encoding: Encoding, target: Target, schem
 def test_every_kind_is_rejected_first_or_later_and_fixes_no_shape(target: Target, encoding: Encoding, d: int) -> None:
     rows = good(encoding, d)
     stream = open_stream("hyperplane_staged", d=d)
-    made = [kind(rows[0]) for kind in kinds(d, stream.feature_names if encoding.named else None, encoding.form)]
-    for value in made:
+    damaged = [kind(rows[0]) for kind in kinds(d, stream.feature_names if encoding.named else None, encoding.form)]
+    for value in damaged:
         first, row, later, last = decode([value, rows[0], value, rows[1]], encoding, target)
         assert first, value
         assert later, value
         assert (row, last) == ("", ""), value
-    alone = decode([*made, rows[0]], encoding, target)
+    alone = decode([*damaged, rows[0]], encoding, target)
     assert alone[-1] == ""
 
 
 def test_the_kinds_are_those_that_the_worker_knows() -> None:
     rows = good(Encoding())
-    made = [kind(rows[0]) for kind in kinds(3, None, "json")]
-    reasons = set(decode([rows[0], *made], Encoding(), Target())[1:])
+    damaged = [kind(rows[0]) for kind in kinds(3, None, "json")]
+    reasons = set(decode([rows[0], *damaged], Encoding(), Target())[1:])
     assert reasons == {
         "null value",
         "not JSON",
@@ -71,8 +71,8 @@ def test_the_kinds_are_those_that_the_worker_knows() -> None:
         "id is nested too deeply",
     }
     rows = good(Encoding("packed"))
-    made = [kind(rows[0]) for kind in kinds(3, None, "packed")]
-    reasons = set(decode([rows[0], *made], Encoding("packed"), Target())[1:])
+    damaged = [kind(rows[0]) for kind in kinds(3, None, "packed")]
+    reasons = set(decode([rows[0], *damaged], Encoding("packed"), Target())[1:])
     assert reasons == {
         "null value",
         "packed: 0 bytes are less than its head",

@@ -64,7 +64,7 @@ def test_rows_are_those_of_the_definition(options: str, arguments: tuple) -> Non
     np.testing.assert_allclose(X, [x for x, _ in rows], rtol=0, atol=1e-11)
 
 
-class Rivers(synth.RandomRBFDrift):
+class RiverWithGivenCentroids(synth.RandomRBFDrift):
     """River's generator with given centroids and directions instead of drawn ones."""
 
     model: Naive
@@ -81,7 +81,7 @@ class Rivers(synth.RandomRBFDrift):
 
 def test_centroids_travel_as_rivers_do() -> None:
     options = {"n_features": 3, "n_centroids": 6, "n_drift_centroids": 4, "change_speed": 0.03}
-    theirs = Rivers(seed_sample=1, n_classes=2, **options)
+    theirs = RiverWithGivenCentroids(seed_sample=1, n_classes=2, **options)
     theirs.model = Naive(6, 3, 2, 6, 4, 0.03)
     stream = open_stream("random_rbf:d=3,centroids=6,moving=4,speed=0.03,rows=500", seed=6)
     for row, _ in enumerate(theirs.take(500)):
@@ -93,7 +93,7 @@ def test_centroids_travel_as_rivers_do() -> None:
 
 def test_rows_lie_around_the_centroids_as_rivers_do() -> None:
     """Moments per class against River's own rows for the same centroids, with other random numbers."""
-    theirs = Rivers(seed_sample=1, n_classes=3, n_features=4, n_centroids=5, n_drift_centroids=0)
+    theirs = RiverWithGivenCentroids(seed_sample=1, n_classes=3, n_features=4, n_centroids=5, n_drift_centroids=0)
     theirs.model = Naive(2, 4, 3, 5, 0, 0.0)
     pairs = list(theirs.take(15_000))
     x, labels = np.array([list(row.values()) for row, _ in pairs]), np.array([label for _, label in pairs])

@@ -52,7 +52,7 @@ def cases(path: Path, waits: list[str]) -> str:
     return str(path)
 
 
-def told(lines: list[str]) -> list[tuple[str, int]]:
+def sent_values(lines: list[str]) -> list[tuple[str, int]]:
     """Return the same from the lines of a dry run, and check them."""
     found = []
     for line in lines:
@@ -71,7 +71,7 @@ def test_a_dry_run_shows_where_each_message_goes_and_counts_are_right(tmp_path: 
     withheld = RowRandom(3, LABELS, 1).uniforms(0, N)[:, 0] < 0.25
     (block,) = open_stream("sea", rows=N, seed=3).blocks()
     expected = in_order(np.where(withheld, np.nan, block.y).tolist(), [int(delay)] * N)
-    assert told(lines) == expected
+    assert sent_values(lines) == expected
     labels = {event["id"]: event["y"] for event in map(json.loads, (line[7:] for line in lines if line[0] == "L"))}
     assert labels == {row: int(block.y[row]) for topic, row in expected if topic == "LABELS"}
     counts = [report[name] for name in ("rows", "poison", "labels_withheld", "delayed_labels", "waiting_labels")]
@@ -134,7 +134,7 @@ def test_a_column_of_delays_says_when_and_is_no_feature(tmp_path: Path) -> None:
     waits = [row * 7 % 50 for row in range(N)]
     path = cases(tmp_path / "cases.csv", list(map(str, waits)))
     lines, report = dry(tmp_path / "rows", path, "--label-delay", "column:wait", "--named", *TOPICS)
-    assert told(lines) == in_order([row % 2 for row in range(N)], waits)
+    assert sent_values(lines) == in_order([row % 2 for row in range(N)], waits)
     events = [json.loads(line.split("\t")[1]) for line in lines if line.startswith("ROWS")]
     assert [event["x"] for event in events] == [{"v": row + 0.5} for row in range(N)]
     assert report["delayed_labels"] == sum(row + wait < N for row, wait in enumerate(waits))
@@ -144,7 +144,7 @@ def test_a_row_without_a_label_needs_no_delay(tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
     path.write_text("v,wait,y\n1,0,1\n2,,\n3,1,0\n4,0,1\n")
     lines, _ = dry(tmp_path / "rows", str(path), "--label-delay", "column:wait", *TOPICS)
-    assert [row for topic, row in told(lines) if topic == "LABELS"] == [0, 2, 3]
+    assert [row for topic, row in sent_values(lines) if topic == "LABELS"] == [0, 2, 3]
 
 
 @pytest.mark.parametrize("wait", ["", "-1", "1.5", "inf", "2e12"])

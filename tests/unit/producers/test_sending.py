@@ -134,7 +134,7 @@ def test_a_position_is_not_kept_before_the_broker_has_answered(
     assert sender.errors == 101
 
 
-class Silent:
+class ProducerWithLostError:
     """A producer whose flush ends as the client's does when a callback has cleared a fatal error."""
 
     def __init__(self, producer: Any) -> None:
@@ -154,7 +154,7 @@ class Silent:
 
 def test_a_client_that_ends_without_saying_why_ends_the_replay_and_counts_what_it_had() -> None:
     sender = ConfluentSink(NOWHERE, {}, "nowhere", 2, StopRequest())
-    sender._producer = Silent(sender._producer)  # type: ignore[assignment]
+    sender._producer = ProducerWithLostError(sender._producer)  # type: ignore[assignment]
     sender.send(messages(0, [b"row"] * 7))
     sender.finish()
     assert sender.fatal

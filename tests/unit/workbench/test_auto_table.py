@@ -62,7 +62,7 @@ ROWS = 600
 RIVALS, LIKELY = ("mc_pa", "ova:pa", "ova:dfop"), ("gaussian_nb", "ogd_logistic")
 
 
-class Small:
+class SmallStream:
     """A few rows with labels in turn, one feature that shows them and one that does not; likewise for targets."""
 
     rows, n_features = ROWS, 2
@@ -79,10 +79,10 @@ class Small:
             yield Block(self.X[start : start + 250], self.y[start : start + 250])
 
 
-def open_small(name: str, **_: object) -> Small:
+def open_small(name: str, **_: object) -> SmallStream:
     if name == "spam500":
         raise UsageFailure("no stream spam500")
-    return Small(name)
+    return SmallStream(name)
 
 
 def asked(tmp_path) -> TableRequest:
@@ -141,13 +141,13 @@ def test_everything_that_is_there_is_measured_once(measured):
 
 
 def test_figures_are_those_of_the_learner_alone(measured):
-    stream = Small("keystroke")
+    stream = SmallStream("keystroke")
     score = np.empty((ROWS, 4))
     Spec.parse("auto").create(2, 4, "classification", True).predict_then_update(stream.X, stream.y, score)
     assert measured.accuracy("keystroke", AUTO) == pytest.approx(100 * (score.argmax(axis=1) == stream.y).mean())
     assert measured.accuracy("keystroke", "no_change_accuracy") < 1.0, "labels go round"
     values = []
-    stream = Small("2CDT")
+    stream = SmallStream("2CDT")
     for k in range(10):
         piece = slice(k * ROWS // 50, k * ROWS // 50 + 4 * ROWS // 5)
         score = np.empty((4 * ROWS // 5, 1))
@@ -212,7 +212,7 @@ def test_peers_are_compared_over_the_same_rows():
 def test_auto_over_the_first_rows_is_auto_on_a_shorter_stream(monkeypatch, tmp_path):
     monkeypatch.setattr(measuring, "POINTS_EVERY", 200)
     results = measure(asked(tmp_path), StreamSelection((), (), (), (), (), ("wall_robot",)))
-    stream, score = Small("wall_robot"), np.empty((400, 4))
+    stream, score = SmallStream("wall_robot"), np.empty((400, 4))
     Spec.parse("auto").create(2, 4, "classification", True).predict_then_update(stream.X[:400], stream.y[:400], score)
     right = (score.argmax(axis=1) == stream.y[:400]).mean()
     assert results.at("wall_robot", 400)["accuracy"] == pytest.approx(right)
@@ -346,7 +346,7 @@ def test_without_the_label_history_labels_that_go_round_are_learned_from_feature
 
 def test_rows_apart_are_standardised_as_everywhere(monkeypatch):
     """Features far from 0 and in other units: ablations are compared with the `auto` of the page."""
-    stream = Small("2CDT")
+    stream = SmallStream("2CDT")
     mixed = np.random.default_rng(4).permutation(ROWS)
     stream.X, stream.y = stream.X[mixed] * [1000.0, 0.01] + [5000.0, -3.0], stream.y[mixed]
     learner, score = Spec.parse("auto").create(2, 2, "classification", True), np.empty((ROWS, 1))

@@ -17,7 +17,7 @@ from driftway.worker.errors import Failure
 from tests.support.secure import HOST, make_certificates
 
 
-class Quiet(SimpleHTTPRequestHandler):
+class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
@@ -27,7 +27,7 @@ def repository(folder: Path) -> Iterator[str]:
     """Serve `folder` with a certificate that is unknown to clients which trust certifi's alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")
-    server = HTTPServer((HOST, 0), Quiet)
+    server = HTTPServer((HOST, 0), QuietHandler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -52,7 +52,7 @@ if __name__ == "__main__":
     # A script's background jobs ignore Ctrl-C from the start, and this process may be a child of one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def told(n: int) -> None:
+    def show_progress(n: int) -> None:
         print(n, flush=True)
 
-    sys.exit(str(run_jobs(spin, [1, 2, 3], 2, told)))
+    sys.exit(str(run_jobs(spin, [1, 2, 3], 2, show_progress)))

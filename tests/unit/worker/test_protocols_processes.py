@@ -91,8 +91,8 @@ def test_children_are_forks_only_of_a_process_without_other_threads() -> None:
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "print(start_method())\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["fork", "spawn"]
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["fork", "spawn"]
 
 
 def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:

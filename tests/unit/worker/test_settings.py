@@ -65,9 +65,13 @@ def test_settings_are_frozen(settings: Any) -> None:
 
 
 def test_policies_refuse_by_default() -> None:
-    made = worker()
-    assert (made.on_restore_failure, made.on_offset_out_of_range, made.guarantee) == ("fail", "fail", "exactly-once")
-    assert (made.start, made.stop_at_end) == ("earliest", False)
+    parsed = worker()
+    assert (parsed.on_restore_failure, parsed.on_offset_out_of_range, parsed.guarantee) == (
+        "fail",
+        "fail",
+        "exactly-once",
+    )
+    assert (parsed.start, parsed.stop_at_end) == ("earliest", False)
 
 
 def test_topics_are_named_after_input_and_group() -> None:
@@ -101,7 +105,7 @@ def test_properties_that_defeat_a_promise_are_refused_with_the_reason(key: str) 
 
 def test_transactional_ids_of_two_groups_and_inputs_are_never_alike() -> None:
     names = ["a", "b", "a-b", "b-a", "a/b", "a.b"]
-    made = [
+    parsed = [
         WorkerSettings("b:1", topic, group, MODEL, transactional_id_prefix=prefix).transactional_id(partition)
         for prefix in ("", "team.")
         for group in names
@@ -109,14 +113,16 @@ def test_transactional_ids_of_two_groups_and_inputs_are_never_alike() -> None:
         if "/" not in topic
         for partition in (0, 1)
     ]
-    assert len(set(made)) == len(made)
-    assert made[0] == "a/a/0"
-    assert made[-1].startswith("team.")
+    assert len(set(parsed)) == len(parsed)
+    assert parsed[0] == "a/a/0"
+    assert parsed[-1].startswith("team.")
 
 
 def test_snapshot_topics_of_two_groups_and_inputs_are_never_alike() -> None:
     groups = ["a", "b", "c", "a.b", "b.c", "a.b.c", "b-c", "b_c", "b/c", "b c", in_topics("b.c"), in_topics("b c")]
-    made = {(topic, group): Topics(topic, group).snapshots for topic in ("a", "b", "a.b", "a.b.c") for group in groups}
-    assert len(set(made.values())) == len(made)
+    parsed = {
+        (topic, group): Topics(topic, group).snapshots for topic in ("a", "b", "a.b", "a.b.c") for group in groups
+    }
+    assert len(set(parsed.values())) == len(parsed)
     assert Topics("EVENTS", "my-group_1").snapshots == "EVENTS.my-group_1.snapshots"
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in made.values())
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in parsed.values())

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import sqrt
 
 from tests.support.oracle.auto.experts import (
+    CosineExperts,
     Covariance,
     FirstOrder,
     LabelHistory,
     NaiveBayes,
     Neighbours,
     SecondOrder,
-    Waves,
     over_others,
     rival,
     sigmoid,
@@ -94,7 +94,7 @@ class Classes:
             [1.0, 1.25, 1.0, 1.0],
         )
         self.experts = [LabelHistory(K), FirstOrder(K, n + 1, 0.05), NaiveBayes(K, n)]
-        self.experts += [Waves(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
+        self.experts += [CosineExperts(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
         E = 2 + 4 + 2 + 4 * waves + 2 * filters + 2 * near
         self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
         self.forests = Forests(K, n, seed) if forests else None

@@ -77,7 +77,7 @@ class FirstOrder:
         return rule
 
 
-class Waves:
+class CosineExperts:
     """First-order experts on cosines of random frequencies, computed by the sine series up to the ninth power."""
 
     def __init__(self, K, n, seed):

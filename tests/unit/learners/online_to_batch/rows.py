@@ -35,12 +35,12 @@ def as_lists(problem: TrainingSet) -> list[tuple[list[float], int]]:
     return [(x.tolist(), 1 if y else -1) for x, y in zip(problem.rows, problem.y, strict=True)]
 
 
-def made(problem: TrainingSet, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
+def new_procedure(problem: TrainingSet, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
     return find(name)(problem, spec, seed, **parameters)
 
 
 def finished(problem: TrainingSet, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
-    procedure = made(problem, name, spec, seed, **parameters)
+    procedure = new_procedure(problem, name, spec, seed, **parameters)
     while not procedure.done:
         procedure.advance()
     return procedure

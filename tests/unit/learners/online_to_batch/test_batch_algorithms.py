@@ -10,7 +10,7 @@ from driftway.learners.online_to_batch.algorithm_iii import practical, theory
 from driftway.learners.online_to_batch.generic_passes import GenericPasses
 from driftway.learners.spec import Spec
 from tests.support.oracle import batch as oracle
-from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, made, noisy
+from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, new_procedure, noisy
 
 SEEDS = (0, 1, 2, 3)
 BASES = {
@@ -45,7 +45,7 @@ def test_batch_oracle_of_algorithm_i(kind, seed):
     log = []
     a = make()
     left, clean = oracle.algorithm_i(a, S, order, log)
-    procedure = made(problem, "i", spec, seed)
+    procedure = new_procedure(problem, "i", spec, seed)
     assert [p[:2] for p in trace(procedure)] == [p[:2] for p in log]
     result = procedure.result()
     assert clean
@@ -62,7 +62,7 @@ def test_batch_oracle_of_every_weight_along_algorithm_i(seed):
     problem, spec, make, S, order = setting("linear", seed)
     log = []
     oracle.algorithm_i(make(), S, order, log)
-    passes = list(trace(made(problem, "i", spec, seed)))
+    passes = list(trace(new_procedure(problem, "i", spec, seed)))
     for (_, _, memory), (_, _, a) in zip(passes, log, strict=True):
         assert memory[: 8 * 4].view(np.float64).tolist() == a.w
 
@@ -73,7 +73,7 @@ def test_batch_oracle_of_algorithm_ii(kind, phi_max, phi_step):
     problem, spec, make, S, order = setting(kind, 5)
     log = []
     curve, best = oracle.algorithm_ii(make, S, order, range(1, phi_max + 1, phi_step), log)
-    procedure = made(problem, "ii", spec, 5, phi_max=phi_max, phi_step=phi_step)
+    procedure = new_procedure(problem, "ii", spec, 5, phi_max=phi_max, phi_step=phi_step)
     got = [(mistakes, left) for mistakes, left, _ in trace(procedure)]
     revived = [(m, left if m or t == len(log) - 1 else order) for t, (m, left, _) in enumerate(log)]
     assert got == revived  # after a clean pass, every row has gained copies
@@ -103,7 +103,7 @@ def test_batch_oracle_of_algorithm_iii_weak(kind, Z):
     problem, spec, make, S, order = setting(kind, 7)
     log = []
     a, count, left = oracle.algorithm_iii_weak(make, S, order, Z, log)
-    procedure = made(problem, "iii-weak", spec, 7, Z=Z)
+    procedure = new_procedure(problem, "iii-weak", spec, 7, Z=Z)
     assert [p[:2] for p in trace(procedure)] == [p[:2] for p in log]
     report = procedure.result().report
     assert (report["super_iterations"], report["removed"]) == (count, len(S) - len(left))
@@ -138,7 +138,7 @@ def test_rows_keep_their_order_without_shuffling():
     problem = noisy(1)
     log = []
     oracle.algorithm_i(oracle.Perceptron(4), as_lists(problem), range(60), log)
-    passes = trace(made(problem, "i", shuffle=False))
+    passes = trace(new_procedure(problem, "i", shuffle=False))
     assert [p[:2] for p in passes] == [p[:2] for p in log]
 
 
@@ -154,7 +154,7 @@ def test_separable_rows_end_with_no_mistake_at_all(seed, kind):
 
 def test_progress_tells_where_a_procedure_stands():
     problem = noisy(5)
-    procedure = made(problem, "ii", phi_max=2)
+    procedure = new_procedure(problem, "ii", phi_max=2)
     assert procedure.progress == (0, 60, 0, None, "phi 1 of 2")
     procedure.advance()
     assert procedure.progress == (1, procedure.sample.remaining, 60 - procedure.sample.remaining, None, "phi 1 of 2")
@@ -162,10 +162,10 @@ def test_progress_tells_where_a_procedure_stands():
     end = finished(problem, "ii", phi_max=2)
     least = min(point["errors"] for point in end.result().report["curve"])
     assert end.progress == (end.passes, end.sample.remaining, end.mistakes, least / 60, "phi 2 of 2")
-    assert made(problem, "iii-weak", Z=9).progress == (0, 60, 0, None, "super iteration 1")
+    assert new_procedure(problem, "iii-weak", Z=9).progress == (0, 60, 0, None, "super iteration 1")
     h_0 = float((problem.y == 0.0).mean())
-    assert made(problem, "iii").progress == (0, 60, 0, h_0, "Z 1 (1 of 7), super iteration 1")
-    assert made(problem, "average", mult=2).progress == (0, 120, 0, None, "draw 0 of 120")
+    assert new_procedure(problem, "iii").progress == (0, 60, 0, h_0, "Z 1 (1 of 7), super iteration 1")
+    assert new_procedure(problem, "average", mult=2).progress == (0, 120, 0, None, "draw 0 of 120")
 
 
 def test_max_passes_stops_without_a_promise():
@@ -183,8 +183,8 @@ def test_fused_passes_equal_those_for_any_learner():
         for name in ("i", "ii", "iii-weak", "iii", "random-stopping", "longest-survival"):
             problem = noisy(9, 200, curved=True)
             given = {"ii": {"phi_max": 5}, "iii-weak": {"Z": 9}}.get(name, {})
-            quick = made(problem, name, Spec.parse(fused), **given)
-            slow = made(problem, name, Spec.parse(other), **given)
+            quick = new_procedure(problem, name, Spec.parse(fused), **given)
+            slow = new_procedure(problem, name, Spec.parse(other), **given)
             slow.online._passes = GenericPasses(problem, slow.online.learner)
             while not quick.done:
                 quick.advance()
@@ -223,13 +223,13 @@ def test_any_learner_of_two_classes_will_do(text, name):
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_a_seed_has_64_bits(seed):
     with pytest.raises(ParameterError, match="seed must be a whole number of 64 bits"):
-        made(noisy(0), "i", seed=seed)
+        new_procedure(noisy(0), "i", seed=seed)
 
 
 @pytest.mark.parametrize("text", ["pa_regressor", "rls:mu=3", "no_such"])
 def test_learners_that_do_not_fit_are_refused(text):
     with pytest.raises(ValueError, match=r"does not learn binary|no parameter|no learner|did you mean"):
-        made(noisy(0), "i", Spec.parse(text))
+        new_procedure(noisy(0), "i", Spec.parse(text))
 
 
 @pytest.mark.parametrize(
@@ -245,4 +245,4 @@ def test_learners_that_do_not_fit_are_refused(text):
 )
 def test_parameters_are_checked(name, parameters, message):
     with pytest.raises(ParameterError, match=message):
-        made(noisy(0), name, **parameters)
+        new_procedure(noisy(0), name, **parameters)

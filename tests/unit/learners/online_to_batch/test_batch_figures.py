@@ -30,9 +30,9 @@ def problem(real_streams: RealStreams, name: str) -> TrainingSet:
     ],
 )
 def test_algorithm_ii(real_streams, name, spec, expected):
-    made, best = problem(real_streams, name), []
+    procedure, best = problem(real_streams, name), []
     for seed in SEEDS:
-        curve = finished(made, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
+        curve = finished(procedure, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
         least = np.minimum.accumulate([point["errors"] for point in curve])
         best.append([100 * least[phi - 1] / ROWS[name] for phi in PHIS])
     for found, (error, deviation) in zip(np.mean(best, axis=0), expected, strict=True):
@@ -53,6 +53,6 @@ def test_algorithm_ii(real_streams, name, spec, expected):
     ],
 )
 def test_other_algorithms(real_streams, name, algorithm, parameters, error, deviation):
-    made = problem(real_streams, name)
-    found = [finished(made, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
+    procedure = problem(real_streams, name)
+    found = [finished(procedure, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
     assert 100 * np.mean(found) == pytest.approx(error, abs=2 * deviation)

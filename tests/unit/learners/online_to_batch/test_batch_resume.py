@@ -7,7 +7,7 @@ import json
 import pytest
 
 from driftway.learners.spec import Spec
-from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, finished, made, noisy
+from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, finished, new_procedure, noisy
 
 GIVEN = {
     "i": {},
@@ -36,9 +36,9 @@ def everything(procedure):
 def test_interrupted_after_any_step(name, spec):
     problem = noisy(6, 70)
     expected = everything(finished(problem, name, spec, **GIVEN[name]))
-    walking = made(problem, name, spec, **GIVEN[name])
+    walking = new_procedure(problem, name, spec, **GIVEN[name])
     while True:
-        taken_up = made(problem, name, spec, **GIVEN[name])
+        taken_up = new_procedure(problem, name, spec, **GIVEN[name])
         taken_up.load(walking.save())
         assert everything(taken_up) == everything(walking)
         walking = taken_up
@@ -69,15 +69,15 @@ def test_the_rows_are_not_touched(name):
 
 def test_other_positions_are_refused():
     problem = noisy(6, 70)
-    procedure = made(problem, "ii", phi_max=4)
+    procedure = new_procedure(problem, "ii", phi_max=4)
     procedure.advance()
     blob = procedure.save()
     for other, what in [
-        (made(noisy(7, 70), "ii", phi_max=4), "problem"),
-        (made(problem, "ii", phi_max=5), "parameters"),
-        (made(problem, "ii", QUADRATIC, phi_max=4), "learner"),
-        (made(problem, "ii", seed=4, phi_max=4), "seed"),
-        (made(problem, "i"), "algorithm"),
+        (new_procedure(noisy(7, 70), "ii", phi_max=4), "problem"),
+        (new_procedure(problem, "ii", phi_max=5), "parameters"),
+        (new_procedure(problem, "ii", QUADRATIC, phi_max=4), "learner"),
+        (new_procedure(problem, "ii", seed=4, phi_max=4), "seed"),
+        (new_procedure(problem, "i"), "algorithm"),
     ]:
         before = other.save()
         with pytest.raises(ValueError, match=f"the saved batch procedure has {what} "):
@@ -86,7 +86,7 @@ def test_other_positions_are_refused():
 
 
 def test_damage_is_noticed():
-    procedure = made(noisy(6, 70), "iii")
+    procedure = new_procedure(noisy(6, 70), "iii")
     procedure.advance()
     blob, before = procedure.save(), procedure.save()
     for place in range(0, len(blob), 97):

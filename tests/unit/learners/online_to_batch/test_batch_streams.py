@@ -9,7 +9,7 @@ from driftway.learners.online_to_batch import draws as draws_module
 from driftway.learners.online_to_batch.draws import RandomRows
 from driftway.learners.spec import Spec
 from tests.support.oracle import batch as oracle
-from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, made, noisy
+from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, new_procedure, noisy
 
 SEEDS = (0, 1, 2, 3, 4)
 MULT = 3
@@ -76,7 +76,7 @@ def test_an_average_before_the_end_is_of_what_was_seen(monkeypatch):
     monkeypatch.setattr(draws_module, "SLICE", 10)
     problem = noisy(3, 50)
     S = as_lists(problem)
-    procedure = made(problem, "average", LINEAR, 3, mult=MULT)
+    procedure = new_procedure(problem, "average", LINEAR, 3, mult=MULT)
     for _ in range(4):
         procedure.advance()
     past = oracle.hypotheses(lambda: oracle.Perceptron(4), S, oracle.drawn(50, 150, 3)[:40])[0][:-1]
@@ -98,4 +98,4 @@ def test_draws_are_those_of_the_generator():
 @pytest.mark.parametrize("text", [QUADRATIC.text, "perceptron:intercept=false", "pa1"])
 def test_only_weights_are_averaged(name, text):
     with pytest.raises(ParameterError, match=f"{name} averages weights: its learner must be perceptron"):
-        made(noisy(0), name, Spec.parse(text))
+        new_procedure(noisy(0), name, Spec.parse(text))

@@ -36,7 +36,7 @@ from tests.unit.worker.rows import records
 
 
 @dataclass
-class Written:
+class FakeRecord:
     """A record as a reader returns it."""
 
     at: int
@@ -57,18 +57,18 @@ class Written:
         return self.told_headers
 
 
-class Listed:
+class FakeLog:
     """A log with given records."""
 
     topic = "OUT"
 
-    def __init__(self, *written: Written, low: int = 0, headed: bool = False) -> None:
+    def __init__(self, *written: FakeRecord, low: int = 0, headed: bool = False) -> None:
         self.written, self.low, self.end, self.partition, self.headed = list(written), low, 99, 3, headed
 
     def __str__(self) -> str:
         return "OUT/3"
 
-    def peek(self, n: int) -> list[Written]:
+    def peek(self, n: int) -> list[FakeRecord]:
         return self.written[:n]
 
     def columns(self, n: int) -> RecordColumns:
@@ -86,8 +86,8 @@ def value(offset: int, score: float = 0.5) -> bytes:
 
 
 def ledger(*offsets: int, low: int = 0, span: tuple[int, int] = (0, 10)) -> Any:
-    written = [Written(i, None, value(offset)) for i, offset in enumerate(offsets, 50)]
-    return PredictionComparison(Listed(*written, low=low), "IN/3", span)  # type: ignore[arg-type]
+    written = [FakeRecord(i, None, value(offset)) for i, offset in enumerate(offsets, 50)]
+    return PredictionComparison(FakeLog(*written, low=low), "IN/3", span)  # type: ignore[arg-type]
 
 
 def wanted(*offsets: int) -> list[tuple[Any, ...]]:
@@ -153,41 +153,41 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
 
 @pytest.mark.parametrize(("kind", "noun"), [(PointComparison, "accuracy point"), (AlarmComparison, "drift alarm")])
 def test_what_stands_at_one_offset_has_an_order(kind: type[PointComparison], noun: str) -> None:
-    def told(*keys: bytes) -> PointComparison:
-        written = [Written(i, key, value(4)) for i, key in enumerate(keys)]
-        comparison = kind(Listed(*written), "IN/3", (0, 10))  # type: ignore[arg-type]
+    def compare_points(*keys: bytes) -> PointComparison:
+        written = [FakeRecord(i, key, value(4)) for i, key in enumerate(keys)]
+        comparison = kind(FakeLog(*written), "IN/3", (0, 10))  # type: ignore[arg-type]
         comparison.rank([b"a", b"b"])
         return comparison
 
     faces = [(b"a", value(4)), (b"b", value(4))]
-    told(b"a", b"b").require(faces)
+    compare_points(b"a", b"b").require(faces)
     with pytest.raises(Mismatch, match=f"IN/3@4 has no {noun}"):
-        told(b"b", b"a").require(faces)
+        compare_points(b"b", b"a").require(faces)
     with pytest.raises(Mismatch, match=f"a surplus {noun} of IN/3@4"):
-        told(b"a", b"a", b"b").require(faces)
+        compare_points(b"a", b"a", b"b").require(faces)
     with pytest.raises(Mismatch, match=f"the {noun} of IN/3@4 differs: expected score 0.25, found 0.5"):
-        told(b"a").require([(b"a", value(4, 0.25))])
+        compare_points(b"a").require([(b"a", value(4, 0.25))])
     with pytest.raises(Mismatch, match=f"IN/3@4 has no {noun}: the group has committed offset 10"):
-        told().require(faces)
+        compare_points().require(faces)
 
 
 def test_a_rejection_is_compared_with_its_headers() -> None:
     model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
     (bad,) = model.advance(records([b"?"], first=6)).rejected
-    listed = Listed()
+    listed = FakeLog()
     found = RejectionComparison(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
     ((key, raw, headers),) = faces = found.identities([bad])
-    listed.written = [Written(0, key, raw, list(headers))]
+    listed.written = [FakeRecord(0, key, raw, list(headers))]
     found.require(faces)
-    listed.written = [Written(0, key, raw, without_own(headers))]
+    listed.written = [FakeRecord(0, key, raw, without_own(headers))]
     found.require(faces)  # as an earlier version wrote it
-    listed.written = [Written(0, key, raw, [*headers[:-1], ("event.a", None)])]
+    listed.written = [FakeRecord(0, key, raw, [*headers[:-1], ("event.a", None)])]
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
-    listed.written = [Written(0, key, raw, [("reason", b"other"), *headers[1:]])]
+    listed.written = [FakeRecord(0, key, raw, [("reason", b"other"), *headers[1:]])]
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
-    listed.written = [Written(0, key, raw)]
+    listed.written = [FakeRecord(0, key, raw)]
     with pytest.raises(Mismatch, match="OUT/3@0 is not a valid rejection: no header offset"):
         found.require(faces)
 
@@ -197,13 +197,13 @@ def test_what_an_event_begins_with_may_be_missing_in_the_reason() -> None:
     model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
     (bad,) = model.advance(records([b"\x1f\x8b?"], first=6)).rejected
     assert bad.reason == "not JSON: it is compressed with gzip"
-    listed = Listed()
+    listed = FakeLog()
     found = RejectionComparison(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
     ((key, raw, headers),) = faces = found.identities([bad])
     for reason in (b"not JSON", headers[0][1]):
-        listed.written = [Written(0, key, raw, [("reason", reason), *headers[1:]])]
+        listed.written = [FakeRecord(0, key, raw, [("reason", reason), *headers[1:]])]
         found.require(faces)
-    listed.written = [Written(0, key, raw, [("reason", b"not JSON: it is UTF-16"), *headers[1:]])]
+    listed.written = [FakeRecord(0, key, raw, [("reason", b"not JSON: it is UTF-16"), *headers[1:]])]
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
 
@@ -214,14 +214,14 @@ def test_that_a_label_has_no_timestamp_may_be_missing_in_the_reason() -> None:
     rows = records([b'{"id":1,"y":1}', b'{"id":2,"x":[0]}'], first=6)
     unstamped = replace(rows, timestamps=[-1, 5], label_offsets=np.array([0, NO_LABEL_OFFSET]))
     (late,) = Model(settings, 3).advance(unstamped).rejected
-    listed = Listed()
+    listed = FakeLog()
     found = RejectionComparison(listed, "IN/3", (0, 10), "LABELS")  # type: ignore[arg-type]
     ((key, raw, headers),) = faces = found.identities([late])
     assert headers[0] == ("reason", NO_STAMP.encode())
     for reason in (b"late label: no event of this id waits", NO_STAMP.encode()):
-        listed.written = [Written(0, key, raw, [("reason", reason), *headers[1:]])]
+        listed.written = [FakeRecord(0, key, raw, [("reason", reason), *headers[1:]])]
         found.require(faces)
-    listed.written = [Written(0, key, raw, [("reason", b"late label"), *headers[1:]])]
+    listed.written = [FakeRecord(0, key, raw, [("reason", b"late label"), *headers[1:]])]
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
 
@@ -241,9 +241,9 @@ HEADED = [("t", b"x" * 70), ("t", None)], [], [("a", b""), ("b", b"1"), ("a", b"
     ],
 )
 def test_headers_of_predictions_are_compared_byte_for_byte(at: int, there: list[Header], words: str | None) -> None:
-    written = [Written(i, None, value(i), own) for i, own in enumerate(HEADED)]
+    written = [FakeRecord(i, None, value(i), own) for i, own in enumerate(HEADED)]
     written[at].told_headers = there
-    found = PredictionComparison(Listed(*written, headed=True), "IN/3", (0, 10))  # type: ignore[arg-type]
+    found = PredictionComparison(FakeLog(*written, headed=True), "IN/3", (0, 10))  # type: ignore[arg-type]
     expected = [tuple(own) for own in HEADED]
 
     def check() -> None:
@@ -281,8 +281,8 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
     head, tail = (chunk_key(3, 0), blob[:-20]), (chunk_key(3, 1), blob[-20:])
     mark, place = (mark_key(3), b"5"), (commit_record_key(3), b"8")
     pairs = [tail, mark, head, head, tail, (b"other", b""), head, place]
-    written = [Written(i, *pair) for i, pair in enumerate(pairs)]
-    snapshots = SnapshotReader(Listed(*written), settings)  # type: ignore[arg-type]
+    written = [FakeRecord(i, *pair) for i, pair in enumerate(pairs)]
+    snapshots = SnapshotReader(FakeLog(*written), settings)  # type: ignore[arg-type]
     found = snapshots.take()
     assert found is not None
     assert (found.where, found.first, found.chunks, found.offset) == ("OUT/3@3", 3, 2, 8)
@@ -298,7 +298,7 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
 def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) -> None:
     settings = ModelSettings((Spec.parse("arow"),), n_features=2)
     with pytest.raises(Mismatch, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
-        SnapshotReader(Listed(Written(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]
+        SnapshotReader(FakeLog(FakeRecord(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

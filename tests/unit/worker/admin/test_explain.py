@@ -142,9 +142,9 @@ def test_scores_are_found_in_predictions_of_either_format(n_classes: int) -> Non
 def test_how_sure_a_prediction_is_is_found_in_either_format_with_the_labels_of_the_wire() -> None:
     target = Target(labels=("down", "up"))
     rows, score, predicted = batch(target), np.zeros((3, 1)), np.zeros(3)
-    told = Confidence(np.full(3, 750_000), members=np.array([[True, True], [False, True], [False, False]]))
-    plain = encode_predictions(rows, score, predicted, target, "arow", 1, told).to_list()
-    packed = pack_predictions(rows, score, predicted.astype(np.int64), target, 1, told).to_list()
+    confidence = Confidence(np.full(3, 750_000), members=np.array([[True, True], [False, True], [False, False]]))
+    plain = encode_predictions(rows, score, predicted, target, "arow", 1, confidence).to_list()
+    packed = pack_predictions(rows, score, predicted.astype(np.int64), target, 1, confidence).to_list()
     for values in (plain, packed):
         found = [confidence_for(value or b"", target) for value in values]
         assert found == [{"probability": 0.75, "set": some} for some in (["down", "up"], ["up"], [])]

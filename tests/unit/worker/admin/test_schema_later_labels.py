@@ -36,12 +36,12 @@ def test_the_proposal_reads_events_and_labels_as_a_worker_must(tmp_path: File) -
     file.write_bytes(b"\n".join(value or b"" for value in encoded(readings(600, 130, site="x"))))
     done = CliRunner().invoke(main, ["schema", "infer", str(file), "--label", "failed", "--rows", "900"])
     assert done.exit_code == 0, done.output
-    made = tomllib.loads(done.stdout)
-    assert made["label_wait"] == 2000
-    assert made["event"]["id"] == "reading"
-    assert made["event"]["label"] == "failed"
-    assert "missing" not in made["event"], "a label lacks all features, which is no gap"
-    assert made["event"]["feature"] == ["heat", "mode:one-of=a|b"]
+    inferred = tomllib.loads(done.stdout)
+    assert inferred["label_wait"] == 2000
+    assert inferred["event"]["id"] == "reading"
+    assert inferred["event"]["label"] == "failed"
+    assert "missing" not in inferred["event"], "a label lacks all features, which is no gap"
+    assert inferred["event"]["feature"] == ["heat", "mode:one-of=a|b"]
     assert "in separate messages, up to 130 events later" in done.stdout
     assert '"site" (the messages with labels have it, too)' in done.stdout
     assert "labels in separate messages: with label_wait = 2000 events wait for their labels." in done.stderr

@@ -18,8 +18,8 @@ PLACES = PlanPlace(40, plan(2, "pa1", "arow")), PlanPlace(90, plan(3, "arow", "p
 
 
 def test_the_same_history_whatever_else_its_plans_say() -> None:
-    told = replace(PLACES[0], plan=replace(PLACES[0].plan, made_at=7, change="add arow"))
-    assert difference(FIRST, PLACES, FIRST, (told, PLACES[1])) is None
+    changed = replace(PLACES[0], plan=replace(PLACES[0].plan, made_at=7, change="add arow"))
+    assert difference(FIRST, PLACES, FIRST, (changed, PLACES[1])) is None
 
 
 def test_from_where_on_a_history_is_another() -> None:

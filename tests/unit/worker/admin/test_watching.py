@@ -40,15 +40,15 @@ def board(clock: Clock) -> Dashboard:
     return Dashboard(clock)
 
 
-def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
+def fake_message(value: bytes, *headers: tuple[str, bytes]) -> Any:
     place = {"topic": lambda: "E.g", "partition": lambda: 0, "offset": lambda: 4, "timestamp": lambda: (1, 5000)}
     return SimpleNamespace(value=lambda: value, headers=lambda: list(headers), **place)
 
 
 def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
     place = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
-    assert read_prediction(told(b'{"partition":0,"offset":7}', *place))[:2] == (0, 7)
-    assert read_rejection(told(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
+    assert read_prediction(fake_message(b'{"partition":0,"offset":7}', *place))[:2] == (0, 7)
+    assert read_rejection(fake_message(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place()
 )
 def test_label_that_was_set_aside_is_no_outcome_of_an_event(of_label: tuple[tuple[str, bytes], ...]) -> None:
     headers = ("reason", b"label is not a number"), ("partition", b"1"), *of_label
-    assert read_rejection(told(b"{}", *headers)) == (1, None, "label")
+    assert read_rejection(fake_message(b"{}", *headers)) == (1, None, "label")
 
 
 def test_record_that_is_no_rejection_is_named() -> None:
@@ -86,20 +86,20 @@ def test_record_that_is_no_accuracy_point_is_named(name: str, value: object) -> 
     """Else it would end `watch` and `plot` in a traceback, and the page of a worker for good."""
     crafted = json.dumps(point(9) | {name: value}).encode()
     with pytest.raises(Failure, match=rf"^E\.g/0 at 4 is not an accuracy point: {name} is "):
-        list(readings([told(crafted)]))
+        list(readings([fake_message(crafted)]))
 
 
 @pytest.mark.parametrize("value", [b"[1]", b"", b"null", b"{}", b"\xff", b"[" * 50_000])
 def test_record_that_is_no_object_is_named(value: bytes) -> None:
     with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not an accuracy point: "):
-        list(readings([told(value)]))
+        list(readings([fake_message(value)]))
     with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not a drift alarm: "):
-        list(readings([told(value)], OF_ALARMS))
+        list(readings([fake_message(value)], OF_ALARMS))
 
 
 def test_fields_that_are_no_numbers_are_no_metrics() -> None:
     later = point(9, window_accuracy="high", kind="x", sure=True, more={"a": 1}, mae=0.5, mse=None)
-    ((read, at),) = readings([told(json.dumps(later).encode())])
+    ((read, at),) = readings([fake_message(json.dumps(later).encode())])
     assert {name for name in later if name not in read} == {"window_accuracy", "kind", "sure", "more"}
     assert (read["mae"], read["mse"], at) == (0.5, None, 5.0)
 
@@ -111,7 +111,7 @@ def test_fields_that_are_no_numbers_are_no_metrics() -> None:
 def test_record_that_is_no_prediction_is_named(name: str, value: object) -> None:
     crafted = {"partition": 0, "offset": 7, "prediction": "A", name: value}
     with pytest.raises(Failure, match=rf"^cannot read the prediction in E\.g/0 at 4: {name} is "):
-        read_prediction(told(json.dumps(crafted).encode()))
+        read_prediction(fake_message(json.dumps(crafted).encode()))
 
 
 @pytest.mark.parametrize("label", ["[/high]", "[red]", "\x1b[31mA"])

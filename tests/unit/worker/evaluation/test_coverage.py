@@ -86,11 +86,11 @@ def test_it_changes_no_prediction_and_no_cut_changes_it(task, learner, delay):
     whole, cut = (evaluation(task, learner, label_delay=delay) for _ in range(2))
     score, _ = whole.step(X, y)
     assert np.array_equal(score, plain.step(X, y)[0])
-    told = []
+    all_thresholds = []
     for start in range(0, N, 41):
         cut.step(X[start : start + 41], y[start : start + 41])
-        told.append(cut.thresholds)
-    assert np.array_equal(np.concatenate(told), whole.thresholds)
+        all_thresholds.append(cut.thresholds)
+    assert np.array_equal(np.concatenate(all_thresholds), whole.thresholds)
     (found,), (other,), (bare,) = (one.results("x") for one in (whole, cut, plain))
     del found["seconds"], other["seconds"]
     assert found == other
@@ -101,9 +101,9 @@ def test_it_changes_no_prediction_and_no_cut_changes_it(task, learner, delay):
 def test_rows_that_are_not_usable_have_no_threshold():
     X, y = rows("two")
     X[5] = np.nan
-    made = evaluation("two", "pa1")
-    made.step(X, y)
-    assert np.flatnonzero(np.isnan(made.thresholds)).tolist() == [5]
+    evaluated = evaluation("two", "pa1")
+    evaluated.step(X, y)
+    assert np.flatnonzero(np.isnan(evaluated.thresholds)).tolist() == [5]
 
 
 def test_the_table_shows_it():
@@ -112,10 +112,10 @@ def test_the_table_shows_it():
 
 
 def test_points_of_curves_have_it():
-    made = evaluation("two", "pa1", points_every=300)
-    made.step(*rows("two"))
-    assert [point["offset"] for point in made.points] == [299, 599, 899]
-    assert all(0.6 < point["window_coverage"] < 1.0 for point in made.points)
+    evaluated = evaluation("two", "pa1", points_every=300)
+    evaluated.step(*rows("two"))
+    assert [point["offset"] for point in evaluated.points] == [299, 599, 899]
+    assert all(0.6 < point["window_coverage"] < 1.0 for point in evaluated.points)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-def told(*words: object) -> list[dict[str, Any]]:
+def evaluated(*words: object) -> list[dict[str, Any]]:
     done = run("evaluate", *words, "--json")
     assert done.exit_code == 0, done.output
     found: list[dict[str, Any]] = json.loads(done.stdout)
@@ -83,7 +83,7 @@ def of_a_worker(path: str, model: Model, rows: slice) -> list[float]:
 
 
 def scored(path: str, out: Path, *words: object) -> list[dict[str, Any]]:
-    told(path, *words, "--scores", out)
+    evaluated(path, *words, "--scores", out)
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
@@ -98,14 +98,14 @@ def test_every_partition_fills_and_learns_as_a_worker_does(shop: str, tmp_path: 
 @pytest.mark.usefixtures("forked_jobs")
 def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
     asked = shop, *ASKED, "--labels", "no,yes", "--learner", "arow", "--learner", "pa1"
-    one, two = told(*asked), told(*asked, "--jobs", 2)
+    one, two = evaluated(*asked), evaluated(*asked, "--jobs", 2)
     for result in (*one, *two):
         result.pop("seconds")
     assert one == two
     assert [(result["rows"], result["rejected"]) for result in one] == [(ROWS - 1, 1)] * 2
-    assert [result["rows"] for result in told(*asked, "--skip", 100, "--limit", 50)] == [50, 50]
-    (of_segments, _) = told(*asked, "--protocol", "segments")
-    first = told(shop, *ASKED, "--labels", "no,yes", "--learner", "arow", "--skip", 8, "--limit", 320)[0]
+    assert [result["rows"] for result in evaluated(*asked, "--skip", 100, "--limit", 50)] == [50, 50]
+    (of_segments, _) = evaluated(*asked, "--protocol", "segments")
+    first = evaluated(shop, *ASKED, "--labels", "no,yes", "--learner", "arow", "--skip", 8, "--limit", 320)[0]
     assert of_segments["accuracy_values"][0] == first["accuracy"], "each piece fills from scratch"
     header, *rows = Path(shop).read_text().splitlines()
     long, picture = tmp_path / "long.csv", tmp_path / "x.html"
@@ -123,11 +123,11 @@ def test_a_rejected_event_is_told(shop: str) -> None:
 def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:
     dirt = "--inject", "missing:share=0.2"
     words = "sea:rows=1000", *dirt, "--learner", "arow"
-    (rejecting,), (filling,) = told(*words), told(*words, "--missing", "last", "--missing-indicators")
+    (rejecting,), (filling,) = evaluated(*words), evaluated(*words, "--missing", "last", "--missing-indicators")
     assert (rejecting["rejected"] > 0, filling["rejected"], filling["rows"]) == (True, 0, 1000)
     path = tmp_path / "x.csv"
     path.write_text("a,y\n1,0\n,1\ninf,1\n3,0\n")
-    assert told(path, "--missing", "0", "--learner", "arow")[0]["rows"] == 4, "on a topic infinity is null"
+    assert evaluated(path, "--missing", "0", "--learner", "arow")[0]["rows"] == 4, "on a topic infinity is null"
 
 
 def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_columns_are_left_out(shop: str) -> None:
     assert f"driftway schema infer {shop} proposes them" in message
     assert "--feature" in message
     words = shop, "--label", "bought", "--labels", "no,yes", "--drop", "when", "--drop", "country", "--drop", "amount"
-    assert told(*words, "--learner", "arow")[0]["rows"] == ROWS
+    assert evaluated(*words, "--learner", "arow")[0]["rows"] == ROWS
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
     assert file.saved.schema is not None
     assert file.saved.schema.names == ("a", "b")
     assert file.model().champion.n_features == 4
-    assert told(path, "--warm-start", out)[0]["rejected"] == 0
+    assert evaluated(path, "--warm-start", out)[0]["rejected"] == 0
     message = sentence("evaluate", path, "--warm-start", out, "--feature", "a")
     assert message == f'--feature contradicts model file {out}: asked for a, the file has events as {{"x": ..}}'
 

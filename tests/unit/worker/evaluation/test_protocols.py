@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     y: np.ndarray
 
 
-def made(rows: int = ROWS, seed: int = 0) -> Rows:
+def random_rows(rows: int = ROWS, seed: int = 0) -> Rows:
     """Return rows of two features, a boundary that turns half-way, some labels missing and one row unusable."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, 2))
@@ -58,10 +58,10 @@ class Stream:
 
     def holdout(self, row: int, n: int, seed: int, noisy: bool = False) -> Rows:
         self.asked.append((row, n, seed, noisy))
-        return fresh(row, n, seed)
+        return unseen_rows(row, n, seed)
 
 
-def fresh(row: int, n: int, seed: int) -> Rows:
+def unseen_rows(row: int, n: int, seed: int) -> Rows:
     rng = np.random.default_rng((row, seed))
     X = rng.standard_normal((n, 2))
     return Rows(X, (X[:, 0] > 0).astype(float))
@@ -72,7 +72,7 @@ def job(learner: str = "pa1", **rest: Any) -> Job:
 
 
 def carry_out(task: Job, size: int = 100, rows: Rows | None = None) -> Outcome:
-    outcome = run(lambda _, **__: Stream(rows or made(), size), task)
+    outcome = run(lambda _, **__: Stream(rows or random_rows(), size), task)
     assert outcome.seconds > 0
     return replace(outcome, seconds=0.0)
 
@@ -116,7 +116,7 @@ def test_too_short_a_stream_has_no_segments() -> None:
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_each_segment_is_learned_from_scratch(first: int) -> None:
-    data = made()
+    data = random_rows()
     outcome = carry_out(job("pa1", protocol="segments", first=first))
     assert outcome.spans == tuple(segments(ROWS, first=first))
     expected = [hits(Spec.parse("pa1").create(2), data.X[a:b], data.y[a:b]) for a, b in segments(ROWS, first=first)]
@@ -128,7 +128,7 @@ def test_each_segment_is_learned_from_scratch(first: int) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_row_of_a_stream_is_counted_once(protocol: str) -> None:
-    data = made()
+    data = random_rows()
     usable = np.isfinite(data.X).all(axis=1)
     counts = carry_out(job("pa1", protocol=protocol)).counts
     labelled = int((usable & ~np.isnan(data.y)).sum())
@@ -146,13 +146,13 @@ def test_block_size_changes_nothing(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_limit_is_as_a_shorter_stream(protocol: str) -> None:
     task = job("arow", protocol=protocol, every=100, test_rows=20)
-    whole = made()
+    whole = random_rows()
     assert carry_out(replace(task, rows=500)) == carry_out(task, rows=Rows(whole.X[:500], whole.y[:500]))
 
 
 def periodic() -> Rows:
     """Return rows that repeat every T / 50, so that all segments are the same."""
-    data = made(20)
+    data = random_rows(20)
     X = np.nan_to_num(data.X)
     return Rows(np.tile(X, (50, 1)), np.tile(np.nan_to_num(data.y), 50))
 
@@ -175,7 +175,7 @@ def test_random_learners_start_from_another_seed_in_each_segment(learner: str, r
 
 
 def test_holdout_tests_predict_and_learn_nothing() -> None:
-    stream = Stream(made(), 64)
+    stream = Stream(random_rows(), 64)
     task = job("pa1", protocol="holdout", every=100, test_rows=30, noisy=True, opening={"seed": 5})
     outcome = run(lambda _, **__: stream, task)
     assert stream.asked == [(row, 30, 5, True) for row in range(99, ROWS, 100)]
@@ -185,7 +185,7 @@ def test_holdout_tests_predict_and_learn_nothing() -> None:
         learner = Spec.parse("pa1").create(2)
         keep = usable[:end]
         list(prequential(learner, [(stream.data.X[:end][keep], stream.data.y[:end][keep])]))
-        test, score = fresh(end - 1, 30, 5), np.empty((30, 1))
+        test, score = unseen_rows(end - 1, 30, 5), np.empty((30, 1))
         learner.predict(test.X, score)
         expected.append(np.mean((score[:, 0] >= 0) == test.y))
     assert outcome.figure("accuracy").values == pytest.approx(expected, rel=1e-15)
@@ -201,7 +201,7 @@ def test_holdout_needs_a_generator_and_enough_rows() -> None:
         holdout = property()
 
     with pytest.raises(UsageFailure, match="only generators"):
-        run(lambda _, **__: File(made()), job(protocol="holdout"))
+        run(lambda _, **__: File(random_rows()), job(protocol="holdout"))
     with pytest.raises(UsageFailure, match="before the first holdout test, which comes after 2000 rows"):
         carry_out(job(protocol="holdout", every=2000))
 
@@ -219,7 +219,7 @@ def test_holdout_on_a_real_generator_follows_its_concept() -> None:
 
 
 def test_prequential_parts_are_partitions() -> None:
-    data = made()
+    data = random_rows()
     outcome = carry_out(job("pa1", partitions=3))
     expected = [hits(Spec.parse("pa1").create(2), data.X[p::3], data.y[p::3]) for p in range(3)]
     assert [part["accuracy"] for part in outcome.parts] == pytest.approx(expected, rel=1e-15)
@@ -244,7 +244,7 @@ def test_points_stand_every_so_many_rows_and_are_what_a_shorter_run_ends_with() 
 
 
 def test_regression_has_its_own_metrics() -> None:
-    data = made()
+    data = random_rows()
     rows = Rows(np.nan_to_num(data.X), np.nan_to_num(data.X) @ [1.0, 2.0])
     task = job("rls", target=Target("regression", 0), protocol="segments")
     outcome = carry_out(task, rows=rows)
@@ -256,7 +256,7 @@ def test_regression_has_its_own_metrics() -> None:
 def test_progress_is_told_of_every_row() -> None:
     for protocol in PROTOCOLS:
         progress: list[int] = []
-        run(lambda _, **__: Stream(made(), 400), job(protocol=protocol), progress.append)
+        run(lambda _, **__: Stream(random_rows(), 400), job(protocol=protocol), progress.append)
         assert progress == [400, 400, 230]
 
 
@@ -283,10 +283,10 @@ def test_a_part_without_a_value_leaves_no_mean(values: list[float | None]) -> No
 
 
 def test_rows_are_counted_where_a_stream_does_not_say() -> None:
-    assert count_rows(Stream(made())) == ROWS
-    assert count_rows(Stream(made()), 300) == 300
-    assert count_rows(Stream(made(), rows=70)) == 70  # taken as given
-    assert [len(y) for _, y in first_rows(Stream(made(), 400).blocks(), 500)] == [400, 100]
+    assert count_rows(Stream(random_rows())) == ROWS
+    assert count_rows(Stream(random_rows()), 300) == 300
+    assert count_rows(Stream(random_rows(), rows=70)) == 70  # taken as given
+    assert [len(y) for _, y in first_rows(Stream(random_rows(), 400).blocks(), 500)] == [400, 100]
 
 
 def test_the_command_lists_the_protocols_that_there_are() -> None:
@@ -309,4 +309,4 @@ def test_a_plan_of_no_rows_is_not_one_of_unknown_length(
     known: int | None, skip: int, limit: int | None, rows: int | None
 ) -> None:
     jobs = [Job("memory", Spec("perceptron"), rows=limit, skip=skip)]
-    assert plan_options.EvaluationPlan(Stream(made(5), rows=known), jobs).rows == rows
+    assert plan_options.EvaluationPlan(Stream(random_rows(5), rows=known), jobs).rows == rows

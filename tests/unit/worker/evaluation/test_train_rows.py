@@ -213,12 +213,12 @@ def test_a_signal_saves_and_ends_the_run(number: signal.Signals) -> None:
     saved: list[bytes] = []
     stop, before = StopSignal(), signal.getsignal(number)
 
-    def told(count: int) -> None:
+    def show_progress(count: int) -> None:
         if count == 2:
             os.kill(os.getpid(), number)
 
     with stop.listening():
-        assert not run(Counting(5), saved.append, told, math.inf, stop)  # type: ignore[arg-type]
+        assert not run(Counting(5), saved.append, show_progress, math.inf, stop)  # type: ignore[arg-type]
         assert signal.getsignal(number) == signal.SIG_DFL  # a second signal ends the process
     assert saved == [b"2"]
     assert signal.getsignal(number) == before

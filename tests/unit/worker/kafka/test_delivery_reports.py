@@ -114,9 +114,9 @@ def test_position_of_before_it_said_more_is_an_offset(value: bytes, position: Co
 
 def test_earlier_versions_rejected_every_event_whose_label_could_not_be_used() -> None:
     """They wrote no `set_aside_from`: all before their last commit was theirs."""
-    told = json.loads(WHOLE.write())
-    del told["set_aside_from"]
-    found = CommitRecord.read(json.dumps(told).encode())
+    fields = json.loads(WHOLE.write())
+    del fields["set_aside_from"]
+    found = CommitRecord.read(json.dumps(fields).encode())
     assert found is not None
     assert found.set_aside_from == 700
 

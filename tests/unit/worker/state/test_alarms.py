@@ -20,7 +20,7 @@ from tests.unit.worker.rows import drifting, events, model_settings, pieces, rec
 QUICK = "ddm:min_n=5,warn=0.2,drift=0.5"
 
 
-def told(outs: list[Outputs], learner: str) -> list[tuple[int, object]]:
+def drifts(outs: list[Outputs], learner: str) -> list[tuple[int, object]]:
     """Return offset and `drift` of the learner's points."""
     points = [json.loads(value) for out in outs for key, value in out.points if key == f"{learner}/3".encode()]
     return [(point["offset"], point["drift"]) for point in points]
@@ -46,10 +46,10 @@ def test_points_say_where_the_champion_drifted(cuts: list[int]) -> None:
     assert sorted((a.offset, a.detector) for out in outs for a in out.alarms) == sorted(
         (offset, text) for text, offsets in alarms.items() for offset in offsets
     )
-    for offset, drift in told(outs, "perceptron"):
+    for offset, drift in drifts(outs, "perceptron"):
         since = {text: [o for o in offsets if offset - 40 < o <= offset] for text, offsets in alarms.items()}
         assert drift == ({text: max(offsets) for text, offsets in since.items() if offsets} or None)
-    assert {drift for _, drift in told(outs, "no_change")} == {None}, "detectors watch the champion"
+    assert {drift for _, drift in drifts(outs, "no_change")} == {None}, "detectors watch the champion"
 
 
 def test_targets_are_watched_by_how_far_off_they_were() -> None:

@@ -202,9 +202,9 @@ def test_a_new_model_says_how_sure_it_is_of_rows_that_wait() -> None:
     following = model.followed_by(
         ModelPlan(2, (PlannedModel(settings.specs[0]), *map(PlannedModel, model_settings("dfop").specs)))
     )
-    told = following.monitors.confidence.models[1].probabilities
-    assert (told > 0).sum() >= 20
-    assert (told[told > 0] >= MILLION / 2).all()
+    confidences = following.monitors.confidence.models[1].probabilities
+    assert (confidences > 0).sum() >= 20
+    assert (confidences[confidences > 0] >= MILLION / 2).all()
     following.advance(whole.after(100))
 
 

@@ -25,7 +25,7 @@ def records(kind: str, first: int, times: list[int]) -> Records:
     return Records(0, offsets, ListColumn(values), ListColumn([None] * len(times)), times)
 
 
-def told(taken: Records | None) -> Taken:
+def rows_of(taken: Records | None) -> Taken:
     if taken is None:
         return []
     assert taken.label_offsets is not None
@@ -40,7 +40,7 @@ def pieces(chance: random.Random, whole: Records) -> Iterator[Records]:
         start = end
 
 
-class Live:
+class LiveWorker:
     """A worker that merges both topics as they happen to arrive and takes a snapshot now and then."""
 
     def __init__(self, chance: random.Random, events: Records, labels: Records) -> None:
@@ -56,7 +56,7 @@ class Live:
                 self.flow.end_labels()
             batch = events_due.pop(0) if events_due and chance.random() < 0.7 else None
             most = chance.choice([None, 1, 3, 20])
-            self.taken += told(self.flow.take(batch, now, most=most))
+            self.taken += rows_of(self.flow.take(batch, now, most=most))
             if chance.random() < 0.2:
                 self.parts.append(self.flow.order)
                 self.flow.snapshot_taken(self.flow.order.end)
@@ -81,7 +81,7 @@ def topics(chance: random.Random) -> tuple[Records, Records]:
 
 def test_the_same_records_come_again(chance: random.Random) -> None:
     events, labels = topics(chance)
-    live = Live(chance, events, labels)
+    live = LiveWorker(chance, events, labels)
     begin = chance.choice([part.begin for part in live.orders()])
     order = concatenated(live.orders(), begin.offset)
     assert order is not None
@@ -90,16 +90,16 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
     while again.order.end != order.end:
         if again.needs_labels:
             again.add_labels(labels.after(again.next_label - BEGIN.label).before(chance.randint(1, 5)))
-            taken += told(again.take(None, 0.0))
+            taken += rows_of(again.take(None, 0.0))
         else:
-            taken += told(again.take(next(coming, None), 0.0, most=chance.choice([None, 1, 4])))
+            taken += rows_of(again.take(next(coming, None), 0.0, most=chance.choice([None, 1, 4])))
     assert taken == [one for one in live.taken if one[0] >= begin.offset]
 
 
 def test_records_come_again_from_any_of_them_on(chance: random.Random) -> None:
     """Also from between a label and the event before which it was taken, as where a relearning was interrupted."""
     events, labels = topics(chance)
-    live = Live(chance, events, labels)
+    live = LiveWorker(chance, events, labels)
     order = leading_to(chance.sample(live.parts, len(live.parts)), live.flow.order)
     assert order == concatenated(live.orders(), BEGIN.offset)
     for cut in chance.sample(range(1, len(live.taken)), 20):
@@ -111,12 +111,12 @@ def test_records_come_again_from_any_of_them_on(chance: random.Random) -> None:
         rest = order.since(place)
         again = LabelMerger(MergeOrder(place), rest)
         again.add_labels(labels.after(place.label - BEGIN.label).before(rest.end.label - place.label))
-        assert told(again.take(events.after(place.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
+        assert rows_of(again.take(events.after(place.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
 
 
 def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> None:
     events, labels = topics(chance)
-    taken = Live(chance, events, labels).taken
+    taken = LiveWorker(chance, events, labels).taken
     assert [value for _, own, value in taken if own == NO_LABEL_OFFSET] == list(events.values)
     merged = [(own, value) for _, own, value in taken if own != NO_LABEL_OFFSET]
     assert merged == list(zip(labels.offsets.tolist(), labels.values, strict=True))[: len(merged)]
@@ -128,7 +128,7 @@ def test_times_say_where_a_label_goes() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     flow.add_labels(records("l", BEGIN.label, [5, 10, 20, 30]))
     flow.end_labels()
-    taken = told(flow.take(records("e", BEGIN.offset, [1, 10, 11, 25]), 0.0))
+    taken = rows_of(flow.take(records("e", BEGIN.offset, [1, 10, 11, 25]), 0.0))
     assert [value for _, _, value in taken] == [b"e3", b"l7", b"e4", b"l8", b"e5", b"l9", b"e6"]
     assert flow.waiting_labels == 1
     assert flow.order == MergeOrder(BEGIN, (MergePosition(7, 10),)), "what times say needs no word"
@@ -139,22 +139,22 @@ def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> Non
     events = records("e", BEGIN.offset, [1, 2, 9])
     assert flow.take(events, 100.0) is None
     flow.add_labels(records("l", BEGIN.label, [1, 5]))
-    assert [value for _, _, value in told(flow.take(None, 100.1))] == [b"e3", b"l7", b"e4"]
+    assert [value for _, _, value in rows_of(flow.take(None, 100.1))] == [b"e3", b"l7", b"e4"]
     assert flow.waiting_events == 1
     assert flow.take(None, 100.2) is None
-    assert [value for _, _, value in told(flow.take(None, 100.1 + MAX_IDLE_SECONDS))] == [b"l8", b"e5"]
+    assert [value for _, _, value in rows_of(flow.take(None, 100.1 + MAX_IDLE_SECONDS))] == [b"l8", b"e5"]
 
 
 def test_what_has_waited_is_taken_in_pieces_and_what_comes_meanwhile_waits_as_long() -> None:
     flow, end = LabelMerger(MergeOrder(BEGIN)), 100.0 + FIRST_MAX_IDLE_SECONDS
     assert flow.take(records("e", 3, [1, 2, 3, 4]), 100.0) is None
-    assert [value for _, _, value in told(flow.take(None, end, most=2))] == [b"e3", b"e4"]
+    assert [value for _, _, value in rows_of(flow.take(None, end, most=2))] == [b"e3", b"e4"]
     flow.add_labels(records("l", 7, [4]))
     came = records("e", 7, [5, 6])
-    assert [value for _, _, value in told(flow.take(came, end, most=3))] == [b"e5", b"e6"]
+    assert [value for _, _, value in rows_of(flow.take(came, end, most=3))] == [b"e5", b"e6"]
     assert flow.take(None, end + MAX_IDLE_SECONDS / 2, most=3) is None
     flow.add_labels(records("l", 8, [5]))
-    assert [value for _, _, value in told(flow.take(None, end + 0.6, most=3))] == [b"l7", b"e7"]
+    assert [value for _, _, value in rows_of(flow.take(None, end + 0.6, most=3))] == [b"l7", b"e7"]
 
 
 def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:
@@ -168,9 +168,9 @@ def test_the_wait_for_labels_begins_when_their_reader_is_connected() -> None:
     flow, connected = LabelMerger(MergeOrder(BEGIN)), 100.0 + 2 * MAX_IDLE_SECONDS
     assert flow.take(records("e", 3, [1, 2, 3]), 100.0) is None
     flow.add_labels(records("l", 7, [1]))
-    assert [value for _, _, value in told(flow.take(None, connected))] == [b"e3"]
+    assert [value for _, _, value in rows_of(flow.take(None, connected))] == [b"e3"]
     assert flow.take(None, connected + 0.9 * MAX_IDLE_SECONDS) is None
-    assert [value for _, _, value in told(flow.take(None, connected + MAX_IDLE_SECONDS))] == [b"l7", b"e4", b"e5"]
+    assert [value for _, _, value in rows_of(flow.take(None, connected + MAX_IDLE_SECONDS))] == [b"l7", b"e4", b"e5"]
 
 
 def test_labels_older_than_all_events_make_room_for_those_of_the_events() -> None:
@@ -179,11 +179,11 @@ def test_labels_older_than_all_events_make_room_for_those_of_the_events() -> Non
     flow.add_labels(records("l", 7, [1, 2]))
     assert flow.take(records("e", 3, [5, 6, 7]), 100.0) is None
     flow.reading = False
-    assert [value for _, _, value in told(flow.take(None, 100.0))] == [b"l7", b"l8", b"e3"]
+    assert [value for _, _, value in rows_of(flow.take(None, 100.0))] == [b"l7", b"l8", b"e3"]
     flow.reading = True
     assert flow.take(None, 100.0) is None
     flow.add_labels(records("l", 9, [5, 6]))
-    assert [value for _, _, value in told(flow.take(None, 100.1))] == [b"l9", b"e4"]
+    assert [value for _, _, value in rows_of(flow.take(None, 100.1))] == [b"l9", b"e4"]
 
 
 def test_a_label_that_came_too_late_is_written_down() -> None:

@@ -82,17 +82,17 @@ def test_wrong_learner_is_one_sentence(specs: tuple[str, ...], target: Target, w
 
 
 def test_learners_keep_their_order_and_text() -> None:
-    made = make_model_settings(("dfop: mu = 0.01 ", "arow"), Target(), n_features=7, window=9)
-    assert [spec.text for spec in made.specs] == ["dfop:mu=0.01", "arow"]
-    assert (made.n_features, made.window) == (7, 9)
+    parsed = make_model_settings(("dfop: mu = 0.01 ", "arow"), Target(), n_features=7, window=9)
+    assert [spec.text for spec in parsed.specs] == ["dfop:mu=0.01", "arow"]
+    assert (parsed.n_features, parsed.window) == (7, 9)
 
 
 MAP = "polynomial:degree=2"
 
 
 def test_maps_keep_their_order_and_text() -> None:
-    made = make_model_settings(("dfop",), Target(), (" hashing: buckets = 8", MAP), n_features=3)
-    assert [spec.text for spec in made.maps] == ["hashing:buckets=8", MAP]
+    parsed = make_model_settings(("dfop",), Target(), (" hashing: buckets = 8", MAP), n_features=3)
+    assert [spec.text for spec in parsed.maps] == ["hashing:buckets=8", MAP]
     assert make_model_settings(("dfop",), Target()).maps == ()
 
 
@@ -119,12 +119,12 @@ COLUMN_3 = "g_dfop:lambda_source=field,column=3"
 
 
 def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise() -> None:
-    made = make_model_settings((COLUMN_3,), Target())
-    compile_kernels(made, "python")
+    parsed = make_model_settings((COLUMN_3,), Target())
+    compile_kernels(parsed, "python")
     with pytest.raises(UsageFailure, match="column must be < 1, the number of features, got 3"):
         make_model_settings((COLUMN_3,), Target(), n_features=1)
     with pytest.raises(Failure, match="over 1 feature: column must be < 1, the number of features, got 3"):
-        Model(made, 3).advance(records([b'{"x":[1],"y":0}']))
+        Model(parsed, 3).advance(records([b'{"x":[1],"y":0}']))
     far = make_model_settings(("g_dfop:lambda_source=field,column=1000000000",), Target())
     with pytest.raises(Failure, match="over 10000 features: column must be < 10000"):
         compile_kernels(far, "python")
@@ -180,5 +180,5 @@ def test_mapped_model_goes_on_from_its_snapshot_and_from_no_other() -> None:
                 continue
             with pytest.raises(snapshot.ForeignSnapshot) as caught:
                 snapshot.read(blob, heir)
-            made, has = "dfop" + one.maps_suffix, "dfop" + other.maps_suffix
-            assert str(caught.value) == f"the snapshot was made with learners ['{made}'], this worker has ['{has}']"
+            parsed, has = "dfop" + one.maps_suffix, "dfop" + other.maps_suffix
+            assert str(caught.value) == f"the snapshot was made with learners ['{parsed}'], this worker has ['{has}']"

@@ -62,24 +62,26 @@ def test_a_state_is_stored_in_chunks_and_found_again_in_any_order() -> None:
     assert state.chunks == 1 + len(stored.memory) // CHUNK_BYTES == 4
     assert max(len(value) for _, value in state.records()) <= CHUNK_BYTES
     assert len({key for key, _ in state.records()}) == 4
-    made = plan(PlannedModel(Spec.parse("pa1"), file=state))
-    read = ModelPlan.parse(made.write())
-    assert read == made
+    planned = plan(PlannedModel(Spec.parse("pa1"), file=state))
+    read = ModelPlan.parse(planned.write())
+    assert read == planned
     assert read.lacking is not None
     for order in (slice(None), slice(None, None, -1)):
         whole = read.with_states(collected(state, order).of)
         assert whole.lacking is None
         assert whole.states[0].learner == stored
-    assert not StateChunks().take(b"2", made.write())
+    assert not StateChunks().take(b"2", planned.write())
     assert not StateChunks().take(None, b"")
 
 
 def test_a_place_keeps_what_was_relearned_when_it_gets_the_states_of_files() -> None:
     state = state_of("it.driftway", StoredLearner({"learner": "pa1"}, None, b"12345678"))
-    made = ModelPlan(2, (PlannedModel(Spec.parse("pa1"), file=state), PlannedModel(Spec.parse("arow"), relearned=True)))
+    planned = ModelPlan(
+        2, (PlannedModel(Spec.parse("pa1"), file=state), PlannedModel(Spec.parse("arow"), relearned=True))
+    )
     source = RelearnedFrom(("arow",), 0, 40, Schema(3))
-    places = [PlanPlace(40, ModelPlan.parse(made.write()), source)]
-    (place,) = with_states_of(places, [made])
+    places = [PlanPlace(40, ModelPlan.parse(planned.write()), source)]
+    (place,) = with_states_of(places, [planned])
     assert (place.offset, place.relearned) == (40, source)
     assert place.plan.lacking is None
     (lacks,) = with_states_of(places, [])

@@ -15,13 +15,13 @@ PER_SUBJECT = 40
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, Subject]:
+def mutation_subjects() -> dict[str, Subject]:
     return subjects()
 
 
 @pytest.mark.random_cases
-def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subject]) -> None:
-    wrong, figures = run(repetitions(PER_SUBJECT) * len(made), 7, made)
+def test_no_mutated_value_ends_in_a_traceback_or_takes_long(mutation_subjects: dict[str, Subject]) -> None:
+    wrong, figures = run(repetitions(PER_SUBJECT) * len(mutation_subjects), 7, mutation_subjects)
     assert wrong == [], figures
 
 
@@ -29,9 +29,9 @@ def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subj
     ("seed", "number"),
     [(40, 25433), (40, 78937), (40, 4819), (141, 37681), (142, 7366), (142, 13892), (142, 14334), (142, 36798)],
 )
-def test_values_that_a_longer_run_found(made: dict[str, Subject], seed: int, number: int) -> None:
+def test_values_that_a_longer_run_found(mutation_subjects: dict[str, Subject], seed: int, number: int) -> None:
     """A wrapper twice in front of a learner, more features than fit into memory, 10 million rows that may wait."""
-    wrong, _, _ = run_one(number, seed, made)
+    wrong, _, _ = run_one(number, seed, mutation_subjects)
     assert wrong == []
 
 

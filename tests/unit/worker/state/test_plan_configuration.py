@@ -159,9 +159,9 @@ def test_what_changes_is_told() -> None:
     present = Configuration((QUICK,), 40, 10)
     following = changed(present, Configuration((OTHER, QUICK), 100))
     assert following == Configuration((OTHER, QUICK), 100, 10)
-    told = "; ".join(described_change(present, following))
-    assert f"{QUICK.text} keeps its state" in told
-    assert "begin anew where more than 40 rows" in told
+    description = "; ".join(described_change(present, following))
+    assert f"{QUICK.text} keeps its state" in description
+    assert "begin anew where more than 40 rows" in description
     assert described_change(present, present) == []
     assert described_change(present, Configuration((), 20, 5)) == [
         "detectors none", "window 20, of metrics that go on", "an accuracy point every 5 rows",

@@ -110,9 +110,9 @@ def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) ->
         read_history(written(tmp_path, FIRST, joined)).require_relearned_from(0)
     read_history(written(tmp_path, FIRST, joined)).require_relearned_from(1)
     read_history(written(tmp_path, FIRST, joined, given_up)).require_relearned_from(0)
-    told = read_history(written(tmp_path, FIRST, joined | {"relearned": {"0": source}}))
-    told.require_relearned_from(0)
-    (place,) = told.places(0)
+    read_plans = read_history(written(tmp_path, FIRST, joined | {"relearned": {"0": source}}))
+    read_plans.require_relearned_from(0)
+    (place,) = read_plans.places(0)
     assert place.relearned is not None
     assert (place.relearned.models, place.relearned.offset, place.relearned.records) == (("arow",), 0, 40)
 
@@ -129,9 +129,9 @@ def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
             model = model.followed_by(plan)
     draw = random.Random(1)
     for _ in range(5):
-        told = list[int]()
+        read_plans = list[int]()
         run = PlanRun(Model(settings, 1), 1, places)
-        run.taken = lambda model, told=told: told.append(model.plan.number)  # type: ignore[misc]
+        run.taken = lambda model, read_plans=read_plans: read_plans.append(model.plan.number)  # type: ignore[misc]
         got = [
             value
             for part in pieces(ROWS, [draw.randrange(120) for _ in range(4)])
@@ -139,7 +139,7 @@ def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
             for value in run.model.advance(piece).predictions.to_list()
         ]
         assert got == expected
-        assert told == [2, 3, 4]
+        assert read_plans == [2, 3, 4]
 
 
 def listened(model: Model, figures: list[EmittedFigures], judged: list[Judged]) -> None:

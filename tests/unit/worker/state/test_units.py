@@ -51,8 +51,8 @@ def test_a_state_from_before_units_goes_on_with_the_same_bits() -> None:
 
 def test_a_new_model_reads_no_number_without_a_unit() -> None:
     out = model_of(EventSchema.parse(FEATURES, time=TIME)).advance(records(VALUES))
-    told = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
-    assert {one.reason for one in out.rejected} == {f"at {told}"}
+    message = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
+    assert {one.reason for one in out.rejected} == {f"at {message}"}
     assert len(out.rejected) == len(VALUES)
 
 

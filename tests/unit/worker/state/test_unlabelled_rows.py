@@ -27,7 +27,7 @@ WAIT = 30
 SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=LabelWait(WAIT), accuracy_every=40)
 
 
-class Heap(NamedTuple):
+class OrderDependentSums(NamedTuple):
     """Sums over rows of either kind, which depend on their order."""
 
     labelled: Array = field("f8[d]", "sum of rows with their label")
@@ -35,7 +35,7 @@ class Heap(NamedTuple):
     count: Counts = field("i8[2]", "how many")
 
 
-class Both(Learner):
+class LearnsFromBothKinds(Learner):
     """Learns from both kinds of rows, so that their order shows.
 
     Cost
@@ -54,11 +54,13 @@ class Both(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, self.parameters.numbers(), Heap, learn_unlabelled=learn_unlabelled)
+        return UpdateRule(
+            score, learn, self.parameters.numbers(), OrderDependentSums, learn_unlabelled=learn_unlabelled
+        )
 
 
 @fragment
-def score(x: Array, _p: Any, memory: Heap) -> float:
+def score(x: Array, _p: Any, memory: OrderDependentSums) -> float:
     total = 0.0
     for j in range(x.shape[0]):
         total += x[j] * (memory.labelled[j] + memory.unlabelled[j])
@@ -66,14 +68,14 @@ def score(x: Array, _p: Any, memory: Heap) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _margin: float, _p: Any, memory: Heap) -> None:
+def learn(x: Array, y: float, _omega: float, _margin: float, _p: Any, memory: OrderDependentSums) -> None:
     memory.count[0] += 1
     for j in range(x.shape[0]):
         memory.labelled[j] += y * x[j]
 
 
 @fragment
-def learn_unlabelled(x: Array, margin: float, _p: Any, memory: Heap) -> None:
+def learn_unlabelled(x: Array, margin: float, _p: Any, memory: OrderDependentSums) -> None:
     memory.count[1] += 1
     for j in range(x.shape[0]):
         memory.unlabelled[j] = 0.9 * memory.unlabelled[j] + (x[j] if margin >= 0.0 else -x[j])
@@ -86,7 +88,7 @@ def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     def make(spec: Spec, settings: ModelSettings, d: int) -> AnyLearner:
         if spec.name != "perceptron":
             return make_learner(spec, settings, d)
-        learner = Both(d, intercept=False)
+        learner = LearnsFromBothKinds(d, intercept=False)
         return OnlineStandardizer(learner) if request.param else learner
 
     monkeypatch.setattr(models, "make_learner", make)
@@ -140,7 +142,7 @@ def test_a_learner_beside_it_and_the_metrics_are_as_without_it(monkeypatch: pyte
 
 
 def test_the_sums_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "make_learner", lambda spec, settings, d: Both(d, intercept=False))
+    monkeypatch.setattr(models, "make_learner", lambda spec, settings, d: LearnsFromBothKinds(d, intercept=False))
     settings = ModelSettings((Spec.parse("perceptron"),), wait=LabelWait(2))
     model = Model(settings, 0)
     xs = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]

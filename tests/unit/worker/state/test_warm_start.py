@@ -55,7 +55,7 @@ def predicted(model: Model, values: list[bytes]) -> list[dict[str, Any]]:
     return [read_json(value) for value in outputs.predictions]
 
 
-def told(rows: list[dict[str, Any]]) -> bytes:
+def scores_in(rows: list[dict[str, Any]]) -> bytes:
     """Return the bytes of the scores."""
     return np.array([row["score"] for row in rows]).tobytes()
 
@@ -65,9 +65,9 @@ def test_the_champion_goes_on_where_the_file_stands(path: Path, names: tuple[str
     """With names too: an object's features are put in the file's order, not in alphabetical order."""
     expected = scores(model_file.load(path).model().champion, *rest_rows())
     rows = predicted(Model(settings(path), 3), rest_events(names))
-    assert told(rows) == expected.tobytes()
+    assert scores_in(rows) == expected.tobytes()
     assert {row["learner"] for row in rows} == {f"warm:{CHAMPION}"}
-    assert told(rows) != scores(learners.create("scaled:perceptron", 4, ties="correct"), *rest_rows()).tobytes()
+    assert scores_in(rows) != scores(learners.create("scaled:perceptron", 4, ties="correct"), *rest_rows()).tobytes()
 
 
 def test_a_frozen_champion_only_predicts(path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_frozen_champion_only_predicts(path: Path) -> None:
     model = Model(settings(path, "arow", frozen=True), 3)
     outputs = model.advance(records(rest_events(), first=TRAINED))
     rows = [read_json(value) for value in outputs.predictions]
-    assert told(rows) == expected.tobytes()
+    assert scores_in(rows) == expected.tobytes()
     assert {row["learner"] for row in rows} == {f"frozen:{CHAMPION}"}
     assert model.save().parts[0].tobytes() == before == learner.state.memory.tobytes()
     keys = [key.decode() for key, _ in outputs.points]
@@ -170,7 +170,7 @@ def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
     began = model_settings(*(s.text for s in theirs.specs[:1]), maps=theirs.maps, standardize=theirs.standardize,
                            warm=found.warm_start())  # fmt: skip
     actual = predicted(Model(began, 3), values[TRAINED:])
-    assert told(actual) == told([read_json(value) for value in expected])
+    assert scores_in(actual) == scores_in([read_json(value) for value in expected])
 
 
 def test_compiling_needs_no_number_of_features(path: Path) -> None:
@@ -326,7 +326,7 @@ def test_an_evaluation_equals_the_worker(path: Path, table: Path, tmp_path: Path
     lines = evaluated(tmp_path / "s", table, "--warm-start", path, "--skip", TRAINED, *frozen)
     rows = predicted(Model(settings(path, frozen=bool(frozen)), 3), rest_events())
     assert [line["row"] for line in lines] == list(range(TRAINED, REST))
-    assert told(lines) == told(rows)
+    assert scores_in(lines) == scores_in(rows)
     some = evaluated(tmp_path / "s", table, "--warm-start", path, "--skip", TRAINED, "--limit", 20, *frozen)
     assert some == lines[:20]
 
@@ -352,7 +352,7 @@ def test_skipped_rows_are_dealt_all_the_same(path: Path, table: Path, tmp_path: 
     for p in range(3):
         mine = np.arange(40, REST)[np.arange(40, REST) % 3 == p]
         expected = scores(model_file.load(path).model().champion, X[mine], y[mine])
-        assert told([lines[row - 40] for row in mine]) == expected.tobytes()
+        assert scores_in([lines[row - 40] for row in mine]) == expected.tobytes()
 
 
 def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path, forked_jobs: None) -> None:

@@ -75,7 +75,7 @@ def fresh(
 ) -> tuple[Task, RecordingCheckpoint]:
     """Return a task that was just restored, by default at the beginning of the log, and its checkpoint."""
     checkpoint = RecordingCheckpoint()
-    made = Task(worker_settings(**more), 3, checkpoint)
+    task = Task(worker_settings(**more), 3, checkpoint)
     pointer = Pointer(0, 1, position) if model is not None else None
-    made.restore_from(RestoreResult(model or Model(MODEL, 3), position, committed, pointer))
-    return made, checkpoint
+    task.restore_from(RestoreResult(model or Model(MODEL, 3), position, committed, pointer))
+    return task, checkpoint

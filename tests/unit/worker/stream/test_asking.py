@@ -190,13 +190,13 @@ def test_the_description_is_whole(settings: WorkerSettings, secured: bool) -> No
         Route("POST", "/v1/predict", lambda _: as_json({}), described=about["predict"]),
         Route("GET", "/metrics", lambda _: as_json({})),
     )
-    told = json.loads(as_json(document(routes, settings, secured)).body)
-    assert told["openapi"].startswith("3.1.")
-    assert list(told["paths"]) == ["/v1/predict"]
-    operation = told["paths"]["/v1/predict"]["post"]
+    openapi = json.loads(as_json(document(routes, settings, secured)).body)
+    assert openapi["openapi"].startswith("3.1.")
+    assert list(openapi["paths"]) == ["/v1/predict"]
+    operation = openapi["paths"]["/v1/predict"]["post"]
     assert [one["name"] for one in operation["parameters"]] == ["key", "partition"]
     assert operation["responses"].keys() == {"200", *map(str, STATUSES)}
-    assert ("security" in told) == secured
+    assert ("security" in openapi) == secured
     for holder in (operation["requestBody"], *operation["responses"].values()):
         for content in holder["content"].values():
             jsonschema.Draft202012Validator.check_schema(content["schema"])

@@ -17,12 +17,12 @@ from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.stream.recording_checkpoint import RecordingCheckpoint, fresh
+from tests.unit.worker.stream.recording_checkpoint import RecordingCheckpoint, new_task
 
 ROWS = records(events(30))
 
 
-class Stuck(RecordingCheckpoint):
+class BlockedCheckpoint(RecordingCheckpoint):
     """A checkpoint whose commits block until `go_on` is set."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Stuck(RecordingCheckpoint):
 
 def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
     """The newer one would commit later rows with an offset before them, and they would be emitted twice."""
-    task, old = fresh()
+    task, old = new_task()
     task.advance(ROWS.before(10))
     begun = task.begin_commit()
     new = task.checkpoint = RecordingCheckpoint()
@@ -48,9 +48,9 @@ def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
 
 
 def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
-    stuck_task, _ = fresh()
-    stuck = stuck_task.checkpoint = Stuck()
-    task, checkpoint = fresh()
+    stuck_task, _ = new_task()
+    stuck = stuck_task.checkpoint = BlockedCheckpoint()
+    task, checkpoint = new_task()
     commits = PendingCommits()
     for one in (stuck_task, task):
         one.advance(ROWS.before(10))
@@ -68,12 +68,12 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
 
 
 def test_commit_whose_coordinator_has_left_is_given_up_before_its_deadline() -> None:
-    class Lost(Stuck):
+    class LostCheckpoint(BlockedCheckpoint):
         def has_lost_coordinator(self, broker_left_at: float) -> bool:
             return broker_left_at > 5
 
-    task, _ = fresh()
-    stuck = task.checkpoint = Lost()
+    task, _ = new_task()
+    stuck = task.checkpoint = LostCheckpoint()
     commits = PendingCommits()
     task.advance(ROWS.before(10))
     try:
@@ -90,8 +90,8 @@ def test_commit_whose_coordinator_has_left_is_given_up_before_its_deadline() -> 
 
 @pytest.mark.parametrize("first", ["thread", "loop"])
 def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
-    task, _ = fresh()
-    stuck = task.checkpoint = Stuck()
+    task, _ = new_task()
+    stuck = task.checkpoint = BlockedCheckpoint()
     call = BackgroundCall(
         task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(1)), Deadline(1)
     )
@@ -113,8 +113,8 @@ def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> Non
 
 def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
-    task, _ = fresh()
-    stuck = task.checkpoint = Stuck()
+    task, _ = new_task()
+    stuck = task.checkpoint = BlockedCheckpoint()
     call = BackgroundCall(
         task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0)), Deadline(0)
     )
@@ -134,8 +134,8 @@ def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
 ) -> None:
     """The group waits for a worker that is stuck inside a callback, so the process must end."""
     sentences: list[str] = []
-    task, _ = fresh()
-    stuck = task.checkpoint = Stuck()
+    task, _ = new_task()
+    stuck = task.checkpoint = BlockedCheckpoint()
 
     def ended(sentence: str) -> None:
         sentences.append(sentence)
@@ -153,7 +153,7 @@ def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
 
 
 def test_what_the_call_raises_is_raised_by_the_result() -> None:
-    task, _ = fresh()
+    task, _ = new_task()
 
     def fail() -> None:
         raise KeyError("x")

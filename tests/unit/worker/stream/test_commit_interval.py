@@ -13,7 +13,7 @@ from driftway.worker.stream.task import task as tasks
 from driftway.worker.stream.task.committing.output_buffer import MAX_BUFFERED_ROWS
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.stream.recording_checkpoint import fresh
+from tests.unit.worker.stream.recording_checkpoint import new_task
 
 ROWS = 100
 UNKNOWN = -1001
@@ -26,7 +26,7 @@ class Interval:
         self.now, self.end, self.asked = 0.0, 0, 0
         for module in (commit_interval, tasks):
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self.task: Task = fresh(commit_interval=commit_interval_seconds)[0]
+        self.task: Task = new_task(commit_interval=commit_interval_seconds)[0]
         self.interval = CommitInterval({3: self.task})
         self.interval.begin()
         self.task.advance(records(events(ROWS)))

@@ -122,8 +122,8 @@ def test_requests_together_get_the_answers_that_each_gets_alone(name: str) -> No
     states = (learned(settings, values[:n])[1] for n in (60, 100))
     tasks = {p: SimpleNamespace(partition=p, running=True, saved=saved) for p, saved in enumerate(states)}
     tasks[2] = SimpleNamespace(partition=2, running=False, saved=None)
-    told = SimpleNamespace(health=SimpleNamespace(input_partitions=4))
-    worker: Any = SimpleNamespace(settings=WorkerSettings("b", "E", "g", settings), tasks=tasks, reporter=told)
+    fake_reporter = SimpleNamespace(health=SimpleNamespace(input_partitions=4))
+    worker: Any = SimpleNamespace(settings=WorkerSettings("b", "E", "g", settings), tasks=tasks, reporter=fake_reporter)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
     asked = [
         Request({"partition": str(i % 2)}, headers, b"[%s, 5, %s]" % (values[i], values[i + 1]) if i % 5 == 0 else one)

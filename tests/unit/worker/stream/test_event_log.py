@@ -82,7 +82,7 @@ def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> No
     assert err.endswith("left group=g\n")
 
 
-class Disk(io.RawIOBase):
+class SmallDisk(io.RawIOBase):
     """Accepts `room` bytes, like a disk: the last write may be short, and the next one fails."""
 
     def __init__(self, room: int = 0) -> None:
@@ -102,7 +102,7 @@ class Disk(io.RawIOBase):
 
 @pytest.mark.parametrize("form", [TEXT, JSON])
 def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) -> None:
-    disk = Disk()
+    disk = SmallDisk()
     event_log = EventLog(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
     for partition in range(3):
         event_log.event("running", partition=partition)
@@ -116,7 +116,7 @@ def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) ->
 
 
 def test_a_line_that_is_cut_is_missing_too() -> None:
-    disk = Disk(room=5)
+    disk = SmallDisk(room=5)
     event_log = EventLog(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
     event_log.event("running")
     disk.room = 1000
@@ -125,7 +125,7 @@ def test_a_line_that_is_cut_is_missing_too() -> None:
 
 
 def test_nothing_is_left_in_the_stream_that_would_fail_once_more_at_the_end() -> None:
-    disk = Disk()
+    disk = SmallDisk()
     stream = io.TextIOWrapper(io.BufferedWriter(disk), "utf-8")
     EventLog(TEXT, stream).event("left")
     stream.flush()
@@ -145,7 +145,7 @@ def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyP
 
 def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
     """Like standard error, with backslashes: the name of a topic or file may contain any character."""
-    disk = Disk(room=1000)
+    disk = SmallDisk(room=1000)
     out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")
     EventLog(TEXT, out).event("left", group="gr\u00fcn")
     assert disk.text.endswith(b"group=gr\\xfcn\n")

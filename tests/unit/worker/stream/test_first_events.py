@@ -51,12 +51,12 @@ def test_the_first_thousand_of_all_partitions_stop_the_worker() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     first.count(mine[0], rejected(7, FIRST_EVENTS // 2))
-    with pytest.raises(NothingUsable) as told:
+    with pytest.raises(NothingUsable) as failure:
         first.count(mine[1], rejected(0, FIRST_EVENTS // 2, "not JSON"))
-    assert str(told.value).startswith(
+    assert str(failure.value).startswith(
         "the first 1,000 events of EVENTS were rejected (no-x 500, not-json 500), the first one EVENTS/0@7: no x: {}; "
     )
-    assert "driftway schema infer EVENTS" in str(told.value)
+    assert "driftway schema infer EVENTS" in str(failure.value)
 
 
 def test_they_are_counted_up_to_the_first_usable_event_of_a_batch() -> None:

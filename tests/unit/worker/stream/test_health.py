@@ -30,7 +30,7 @@ from tests.support.kafka import await_until
 from tests.unit.worker.rows import model_settings
 
 
-class Watched:
+class MonitorWithClock:
     """A `HealthMonitor` with a clock of its own."""
 
     def __init__(self, form: str = TEXT) -> None:
@@ -50,7 +50,7 @@ class Watched:
 
 
 def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     assert health.reachable
     health.record_unreachable("gone")
@@ -69,7 +69,7 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
 
 
 def test_member_that_the_group_does_not_have_is_not_alive_for_long() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     health.record_membership(joined=False)
     watched.now += OUTSIDE_SECONDS
@@ -82,7 +82,7 @@ def test_member_that_the_group_does_not_have_is_not_alive_for_long() -> None:
 
 
 def test_time_outside_the_group_counts_from_the_end_of_an_outage() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     health.record_membership(joined=False)
     health.record_unreachable("gone")
@@ -98,7 +98,7 @@ def test_time_outside_the_group_counts_from_the_end_of_an_outage() -> None:
 
 
 def test_logs_without_a_leader_are_an_outage_though_other_brokers_answer() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     watched.health.ends_error = "no leader"
     watched.health.record_answer()
     assert not watched.health.reachable
@@ -108,7 +108,7 @@ def test_logs_without_a_leader_are_an_outage_though_other_brokers_answer() -> No
 
 
 def test_a_broker_that_leaves_is_noticed_each_time() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     for brokers in ([1, 2, 3], [1, 2, 3, 4]):
         health.record_brokers(brokers)
@@ -120,7 +120,7 @@ def test_a_broker_that_leaves_is_noticed_each_time() -> None:
 
 
 def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pytest.CaptureFixture[str]) -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     watched.now += STUCK_SECONDS
     watched.health.check_loop()
     assert watched.health.alive
@@ -134,7 +134,7 @@ def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pyt
 
 
 def test_stacks_of_a_loop_that_hangs_are_one_object_in_json(capfd: pytest.CaptureFixture[str]) -> None:
-    watched = Watched(JSON)
+    watched = MonitorWithClock(JSON)
     watched.now += STUCK_SECONDS + 1
     watched.health.check_loop()
     line = json.loads(watched.out.getvalue())
@@ -144,7 +144,7 @@ def test_stacks_of_a_loop_that_hangs_are_one_object_in_json(capfd: pytest.Captur
 
 
 def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outage() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     for _ in range(int(UNCOMMITTED_SECONDS) + 2):
         watched.now += 1
@@ -159,7 +159,7 @@ def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outag
 
 
 def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_seconds() -> None:
-    watched, counted, slowed = Watched(), [], []
+    watched, counted, slowed = MonitorWithClock(), [], []
     complaints = ClientErrors(watched.event_log, counted.append, lambda: slowed.append(1), lambda: watched.now)
     lost: Any = SimpleNamespace(name=lambda: "_TRANSPORT", str=lambda: "connection refused")
     untrusted: Any = SimpleNamespace(name=lambda: "_SSL", str=lambda: "certificate verify failed")
@@ -180,7 +180,7 @@ def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_sec
 
 
 def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
     watched.health.record_answer()
     assert watched.health.reachable, "few files are left, but nobody needs more"
@@ -223,7 +223,7 @@ def test_a_client_that_cannot_be_made_ends_no_monitoring(tmp_path: Path, monkeyp
     ],
 )
 def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: bool, standby: bool) -> None:
-    health = Watched().health
+    health = MonitorWithClock().health
     health.phase = RUNNING
     tasks: Any = [SimpleNamespace(partition=i, state=state) for i, state in enumerate(states)]
     found, facts = health.readiness(tasks)
@@ -236,7 +236,7 @@ def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: b
 
 
 def test_a_worker_that_starts_is_alive_and_one_without_an_assignment_is_not_ready() -> None:
-    watched = Watched()
+    watched = MonitorWithClock()
     health = watched.health
     health.phase = STARTING
     watched.now += 10 * STUCK_SECONDS

@@ -28,7 +28,7 @@ ASK = b"GET /plain HTTP/1.1\r\nHost: w\r\n\r\n"
 POST = b"POST /echo?n=1 HTTP/1.1\r\nHost: w\r\nContent-Length: %d\r\n\r\n%s"
 
 
-class Port:
+class PortWithRoutes:
     """A port with three routes, and what it was asked."""
 
     def __init__(self) -> None:
@@ -81,8 +81,8 @@ def everything(client: socket.socket) -> bytes:
 
 
 @pytest.fixture
-def port() -> Iterator[Port]:
-    made = Port()
+def port() -> Iterator[PortWithRoutes]:
+    made = PortWithRoutes()
     try:
         yield made
     finally:
@@ -90,7 +90,7 @@ def port() -> Iterator[Port]:
         made.endpoint.stop()
 
 
-def test_requests_arrive_in_any_pieces_and_are_answered_in_order(port: Port) -> None:
+def test_requests_arrive_in_any_pieces_and_are_answered_in_order(port: PortWithRoutes) -> None:
     chosen = random.Random(3)
     bodies = [os.urandom(chosen.choice((0, 1, 30, 5000))).hex().encode() for _ in range(40)]
     sent = b"".join(POST % (len(body), body) for body in bodies) + ASK
@@ -106,7 +106,7 @@ def test_requests_arrive_in_any_pieces_and_are_answered_in_order(port: Port) -> 
     assert {status for status, _ in answers} == {200}
 
 
-def test_a_request_may_be_cut_anywhere(port: Port) -> None:
+def test_a_request_may_be_cut_anywhere(port: PortWithRoutes) -> None:
     sent = POST % (3, b"abc")
     with port.connect() as client, port.connect() as other:
         for cut in range(1, len(sent)):
@@ -150,13 +150,13 @@ def http_answers(client: socket.socket, count: int) -> list[tuple[int, bytes]]:
         (b"GET /nothing HTTP/1.1\r\nHost: w", 404),
     ],
 )
-def test_what_is_no_request_is_refused_and_ends_the_connection(port: Port, head: bytes, status: int) -> None:
+def test_what_is_no_request_is_refused_and_ends_the_connection(port: PortWithRoutes, head: bytes, status: int) -> None:
     """Nothing that follows is taken for a request."""
     assert port.statuses(head + b"\r\n\r\n" + ASK) == [status]
     assert port.batches == []
 
 
-def test_head_has_the_headers_of_get_and_no_body(port: Port) -> None:
+def test_head_has_the_headers_of_get_and_no_body(port: PortWithRoutes) -> None:
     """As probes and load balancers ask."""
     answer = port.exchange(b"HEAD /plain HTTP/1.1\r\nHost: w\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -165,16 +165,16 @@ def test_head_has_the_headers_of_get_and_no_body(port: Port) -> None:
     assert port.statuses(b"HEAD /echo HTTP/1.1\r\nHost: w\r\n\r\n") == [405]
 
 
-def test_a_head_without_an_end_is_refused(port: Port) -> None:
+def test_a_head_without_an_end_is_refused(port: PortWithRoutes) -> None:
     assert port.statuses(b"GET /plain HTTP/1.1\r\nHost: w\r\nA: " + 2 * MOST_HEAD * b"b") == [431]
 
 
-def test_a_refused_body_is_read_so_that_the_answer_arrives(port: Port) -> None:
+def test_a_refused_body_is_read_so_that_the_answer_arrives(port: PortWithRoutes) -> None:
     size = 15_000_000  # more than the buffers of both sides
     assert port.statuses(b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: %d\r\n\r\n" % size + size * b"x") == [413]
 
 
-def test_nobody_sends_for_ever_after_a_refusal(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_sends_for_ever_after_a_refusal(port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MOST_DRAINED", 1 << 20)
     with port.connect() as client:
         client.sendall(b"\r\n\r\n")
@@ -182,7 +182,7 @@ def test_nobody_sends_for_ever_after_a_refusal(port: Port, monkeypatch: pytest.M
             client.sendall((64 << 20) * b"x")
 
 
-def test_how_a_connection_ends(port: Port) -> None:
+def test_how_a_connection_ends(port: PortWithRoutes) -> None:
     plain = port.exchange(b"GET /plain HTTP/1.1\r\nHost: w\r\n\r\nGET /plain HTTP/1.1\r\nHost: w\r\n\r\n")
     assert plain.count(b"HTTP/1.1 200 OK") == plain.count(b"\r\nConnection: close\r\n") == 1
     for line in (b"Date: ", b"Content-Type: text/plain", b"X-Content-Type-Options: nosniff", b"Content-Length: 5"):
@@ -205,7 +205,7 @@ def test_how_a_connection_ends(port: Port) -> None:
         assert client.recv(1000).endswith(b"\r\n\r\nba")
 
 
-def test_what_has_arrived_meanwhile_is_answered_together(port: Port) -> None:
+def test_what_has_arrived_meanwhile_is_answered_together(port: PortWithRoutes) -> None:
     held = b"hold" + QUICK_BYTES * b"x"  # so long that a thread answers it
     with contextlib.ExitStack() as opened:
         first, *others = [opened.enter_context(port.connect()) for _ in range(21)]
@@ -221,7 +221,7 @@ def test_what_has_arrived_meanwhile_is_answered_together(port: Port) -> None:
     assert sorted(port.batches[1]) == [b"%02d" % i for i in range(20)]
 
 
-def test_one_failure_leaves_the_others_their_answers(port: Port, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_failure_leaves_the_others_their_answers(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.ExitStack() as opened:
         clients = [opened.enter_context(port.connect()) for _ in range(4)]
         held = b"hold" + QUICK_BYTES * b"x"
@@ -238,7 +238,7 @@ def test_one_failure_leaves_the_others_their_answers(port: Port, caplog: pytest.
     assert [record.message for record in caplog.records] == 2 * ["a request was not answered"]
 
 
-def test_batches_begin_with_as_many_requests_as_the_last(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_begin_with_as_many_requests_as_the_last(port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for others that do not come longer than the pause."""
     monkeypatch.setattr(batches, "GATHER_SECONDS", 1.0)
     with port.connect() as one, port.connect() as other:
@@ -295,7 +295,7 @@ def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch)
         made.stop()
 
 
-def test_who_never_reads_is_not_answered_for_ever(port: Port) -> None:
+def test_who_never_reads_is_not_answered_for_ever(port: PortWithRoutes) -> None:
     one = POST % (30_000, 30_000 * b"x")
     with port.connect() as client:
         client.settimeout(1.0)
@@ -312,7 +312,7 @@ def test_who_never_reads_is_not_answered_for_ever(port: Port) -> None:
 
 
 def test_one_connection_too_many_closes_the_one_that_asked_longest_ago(
-    port: Port, monkeypatch: pytest.MonkeyPatch
+    port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 5)
     with contextlib.ExitStack() as opened:
@@ -332,7 +332,7 @@ def test_one_connection_too_many_closes_the_one_that_asked_longest_ago(
             assert client.recv(1000)
 
 
-def test_without_files_it_says_so_and_goes_on_later(port: Port, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_files_it_says_so_and_goes_on_later(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:
     assert port.statuses(ASK) == [200]
     with socket.socket() as client:
         client.settimeout(20)
@@ -357,7 +357,7 @@ def test_without_files_it_says_so_and_goes_on_later(port: Port, caplog: pytest.L
     )
 
 
-def test_stopping_frees_the_port_and_ends_connections(port: Port) -> None:
+def test_stopping_frees_the_port_and_ends_connections(port: PortWithRoutes) -> None:
     with port.connect() as idle, port.connect() as asking:
         asking.sendall(b"GET /held HTTP/1.1\r\nHost: w\r\n\r\n")
         assert port.holding.wait(10)

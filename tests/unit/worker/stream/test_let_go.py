@@ -18,7 +18,7 @@ from driftway.worker.stream.output_errors import with_cause
 from driftway.worker.stream.task.committing.checkpoint import discard
 
 
-class Large:
+class Referenced:
     """An object that a frame refers to."""
 
 
@@ -32,9 +32,9 @@ def checkpoint() -> Any:
     return SimpleNamespace(open=True, settings=settings, sender=sender(**{"transactional.id": "t"}))
 
 
-def kept(call: Callable[[Large], Any]) -> bool:
+def kept(call: Callable[[Referenced], Any]) -> bool:
     """Return whether an object passed to a failing call is still alive afterwards."""
-    large = Large()
+    large = Referenced()
     seen = weakref.ref(large)
     with pytest.raises(TimedOut):
         call(large)
@@ -43,7 +43,7 @@ def kept(call: Callable[[Large], Any]) -> bool:
     return seen() is not None
 
 
-def fail(_held: Large) -> None:
+def fail(_held: Referenced) -> None:
     raise TimedOut("the broker did not confirm the outputs in time")
 
 
@@ -53,7 +53,7 @@ def test_a_failed_commit_is_let_go_after_its_cause_was_asked_for() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="from Python 3.12 on the client keeps no exception")
 def test_a_kept_exception_would_be_seen() -> None:
-    def ask_in_the_handler(large: Large) -> None:
+    def ask_in_the_handler(large: Referenced) -> None:
         try:
             fail(large)
         except TimedOut:
@@ -65,7 +65,7 @@ def test_a_kept_exception_would_be_seen() -> None:
 
 
 def test_reports_of_a_discarded_producer_are_let_go() -> None:
-    large, one = Large(), sender()
+    large, one = Referenced(), sender()
     seen = weakref.ref(large)
     for _ in range(5):
         one._producer.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)

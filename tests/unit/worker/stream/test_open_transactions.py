@@ -21,42 +21,44 @@ class Clock:
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> tuple[OpenTransactions, Clock, io.StringIO]:
     clock, text = Clock(), io.StringIO()
-    made = OpenTransactions(worker_settings(), EventLog(out=text), clock)
-    monkeypatch.setattr(made, "_began", lambda partition, offset: 1000.0)
-    return made, clock, text
+    transactions = OpenTransactions(worker_settings(), EventLog(out=text), clock)
+    monkeypatch.setattr(transactions, "_began", lambda partition, offset: 1000.0)
+    return transactions, clock, text
 
 
 def test_one_that_stays_open_is_found_and_logged_once_a_minute(
     found: tuple[OpenTransactions, Clock, io.StringIO],
 ) -> None:
-    made, clock, text = found
+    transactions, clock, text = found
     for clock.now in (100.0, 104.0, 109.0):
-        made.check({0: 20, 1: 7}, {0: 12, 1: 7})
-        assert not made.found
+        transactions.check({0: 20, 1: 7}, {0: 12, 1: 7})
+        assert not transactions.found
     for clock.now in (110.0, 150.0, 171.0):
-        made.check({0: 25, 1: 7}, {0: 12, 1: 7})
-        assert {p: (one.offset, one.waiting, one.began) for p, one in made.found.items()} == {0: (12, 13, 1000.0)}
+        transactions.check({0: 25, 1: 7}, {0: 12, 1: 7})
+        assert {p: (one.offset, one.waiting, one.began) for p, one in transactions.found.items()} == {
+            0: (12, 13, 1000.0)
+        }
     assert text.getvalue().count("rows wait behind an open transaction") == 2
-    assert made.summary()["behind_open_transactions"] == 13
-    made.check({0: 25, 1: 7}, {0: 25, 1: 7})
-    assert not made.found
-    assert made.summary() == {}
+    assert transactions.summary()["behind_open_transactions"] == 13
+    transactions.check({0: 25, 1: 7}, {0: 25, 1: 7})
+    assert not transactions.found
+    assert transactions.summary() == {}
 
 
 def test_one_after_another_is_none_that_stays_open(found: tuple[OpenTransactions, Clock, io.StringIO]) -> None:
-    made, clock, text = found
+    transactions, clock, text = found
     for second in range(60):
         clock.now = 100.0 + second
-        made.check({0: 10 + 2 * second}, {0: 9 + 2 * second})
-    assert not made.found
+        transactions.check({0: 10 + 2 * second}, {0: 9 + 2 * second})
+    assert not transactions.found
     assert not text.getvalue()
-    made.check({0: 200}, {0: 199}, 0.0)
-    assert made.found[0].waiting == 1, "at the end of the input it counts, however young"
+    transactions.check({0: 200}, {0: 199}, 0.0)
+    assert transactions.found[0].waiting == 1, "at the end of the input it counts, however young"
 
 
 def test_a_partition_without_an_answer_is_not_reported(found: tuple[OpenTransactions, Clock, io.StringIO]) -> None:
-    made, _, text = found
-    made.check({}, {0: 5}, 0.0)
-    made.check({0: 9}, {}, 0.0)
-    assert not made.found
+    transactions, _, text = found
+    transactions.check({}, {0: 5}, 0.0)
+    transactions.check({0: 9}, {}, 0.0)
+    assert not transactions.found
     assert not text.getvalue()

@@ -9,7 +9,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from tests.unit.worker.rows import events, records, wire
-from tests.unit.worker.stream.recording_checkpoint import MODEL, fresh
+from tests.unit.worker.stream.recording_checkpoint import MODEL, new_task
 
 TOPICS = Topics("EVENTS", "g", watched=True)
 VALUES = [b"?", *events(99), b"?"]
@@ -18,12 +18,12 @@ N = len(WHOLE)
 EVERYTHING = {TOPICS.predictions: set(), TOPICS.accuracy: set(), TOPICS.rejected: set(), TOPICS.alarms: set()}
 
 
-def told(since: int, until: int, there: dict) -> list:
+def repaired(since: int, until: int, there: dict) -> list:
     """Return what a task writes that is restored at `since` with missing outputs: what `wire` returns."""
     model = Model(MODEL, 3)
     if since:
         model.advance(WHOLE.before(since), emit=False)
-    made, checkpoint = fresh()
+    made, checkpoint = new_task()
     made.reset()
     made.restore_from(RestoreResult(model, since, since, None, missing_outputs=MissingOutputs(since, until, there)))
     for start in range(since, N, 7):
@@ -40,7 +40,7 @@ def undisturbed(since: int) -> list:
 
 @pytest.mark.parametrize(("since", "until"), [(0, 50), (0, N), (31, 80), (30, 31)])
 def test_nothing_there_means_everything_again(since: int, until: int) -> None:
-    assert told(since, until, EVERYTHING) == undisturbed(since)
+    assert repaired(since, until, EVERYTHING) == undisturbed(since)
 
 
 @pytest.mark.parametrize("cut", [40, 43])
@@ -49,13 +49,13 @@ def test_other_topics_and_what_is_there_are_left_out_until_the_mend_ends(cut: in
     there = {TOPICS.predictions: {(offset, None) for offset in range(1, 20)}}
     at_40 = len(MODEL.specs)  # each learner has a point there
     later = [alarm for alarm in alarms if alarm.offset >= cut]
-    assert told(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:], later]
+    assert repaired(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:], later]
 
 
 def test_points_are_told_apart_by_their_learner() -> None:
     predictions, points, rejected, _ = undisturbed(0)
     first = {(40, points[0][0])}
-    found = told(0, N, {TOPICS.accuracy: first})
+    found = repaired(0, N, {TOPICS.accuracy: first})
     assert found == [[], points[1:], [], []]
     assert len(points) > len(first)
     assert predictions
@@ -66,13 +66,13 @@ def test_alarms_are_told_apart_by_their_detector() -> None:
     alarms = undisturbed(0)[3]
     assert len({alarm.key for alarm in alarms}) == 2, "the test would see nothing"
     kept = {(alarm.offset, alarms[0].key) for alarm in alarms}
-    assert told(0, N, {TOPICS.alarms: kept}) == [[], [], [], [a for a in alarms if a.key != alarms[0].key]]
+    assert repaired(0, N, {TOPICS.alarms: kept}) == [[], [], [], [a for a in alarms if a.key != alarms[0].key]]
 
 
 @pytest.mark.parametrize("until", [50, N])
 def test_nothing_is_committed_amid_outputs_that_are_completed(until: int) -> None:
     """A commit record there would hide that later outputs are visible, and they would be written twice."""
-    made, checkpoint = fresh()
+    made, checkpoint = new_task()
     made.reset()
     model = Model(MODEL, 3)
     made.restore_from(RestoreResult(model, 0, 0, None, missing_outputs=MissingOutputs(0, until, EVERYTHING)))

@@ -27,12 +27,12 @@ def end(partition: int, offset: int) -> Message:
     return Message(topic="events", partition=partition, offset=offset, error=KafkaError(KafkaError._PARTITION_EOF))
 
 
-class Handing:
+class ScriptedClient:
     """A client that returns the given batches and records the calls made to it."""
 
     def __init__(self, *batches: list[Message]) -> None:
         self.batches = [*batches]
-        self.told: list[tuple[str, int, int]] = []
+        self.client_calls: list[tuple[str, int, int]] = []
         self.refuses = False
         self.problems: list[Any] = []
 
@@ -47,16 +47,16 @@ class Handing:
     def seek(self, place: Any) -> None:
         if self.refuses:
             raise KafkaException(KafkaError(KafkaError._STATE))
-        self.told.append(("seek", place.partition, place.offset))
+        self.client_calls.append(("seek", place.partition, place.offset))
 
     def resume(self, places: Any) -> None:
-        self.told += [("resume", place.partition, -1) for place in places]
+        self.client_calls += [("resume", place.partition, -1) for place in places]
 
     def pause(self, places: Any) -> None:
-        self.told += [("pause", place.partition, -1) for place in places]
+        self.client_calls += [("pause", place.partition, -1) for place in places]
 
 
-def made(consumer: Any) -> PartitionConsumer:
+def consumer_of(consumer: Any) -> PartitionConsumer:
     """Return a consumer whose client is replaced by `consumer`."""
     settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"))
     found = PartitionConsumer(settings, EventLog(), *[lambda partitions: None] * 3)
@@ -69,7 +69,7 @@ def taken(one: PartitionConsumer) -> dict[int, list[int]]:
     return {records.partition: records.offsets.tolist() for records in one.poll(0.0)}
 
 
-class Collecting(Handing):
+class ClientWithCallback(ScriptedClient):
     """Returns rows 28.. of partition 3 and 5.. of partition 1, and runs a callback in between, as a rebalance does."""
 
     def __init__(self, callback: Callable[[], Any]) -> None:
@@ -84,21 +84,21 @@ class Collecting(Handing):
 @pytest.mark.parametrize("goes_back", [False, True])
 def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back: bool) -> None:
     """Accepting rows 28 and 29 after the seek would leave offsets 0..27 of partition 3 unpredicted."""
-    consumer = Collecting(lambda: one.seek_and_resume(3, 0) if goes_back else None)
-    one = made(consumer)
+    consumer = ClientWithCallback(lambda: one.seek_and_resume(3, 0) if goes_back else None)
+    one = consumer_of(consumer)
     assert taken(one) == ({1: [5, 6]} if goes_back else {1: [5, 6], 3: [28, 29]})
     if goes_back:
-        assert ("seek", 3, 0) in consumer.told
+        assert ("seek", 3, 0) in consumer.client_calls
 
 
 def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
     """The client has lost a seek: accepting offset 40 would leave rows 10..39 unpredicted."""
-    consumer = Handing([row(0, 40), row(0, 41), row(1, 7)], [row(0, 42)], [row(0, 10), row(0, 11)])
-    one = made(consumer)
+    consumer = ScriptedClient([row(0, 40), row(0, 41), row(1, 7)], [row(0, 42)], [row(0, 10), row(0, 11)])
+    one = consumer_of(consumer)
     assert one.seek_and_resume(0, 10)
     assert taken(one) == {1: [7]}
     assert one.misplaced == {0: (10, 40)}
-    assert consumer.told[-1] == ("pause", 0, -1)
+    assert consumer.client_calls[-1] == ("pause", 0, -1)
     assert taken(one) == {}, "nor what comes before the pause takes effect"
     assert one.seek_and_resume(0, 10)
     assert one.misplaced == {}
@@ -106,7 +106,7 @@ def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
 
 
 def test_rows_from_before_where_a_partition_was_sent_are_from_elsewhere_too() -> None:
-    one = made(Handing([row(0, 9), row(0, 10)]))
+    one = consumer_of(ScriptedClient([row(0, 9), row(0, 10)]))
     one.seek_and_resume(0, 10)
     assert taken(one) == {}
     assert one.misplaced == {0: (10, 9)}
@@ -114,7 +114,7 @@ def test_rows_from_before_where_a_partition_was_sent_are_from_elsewhere_too() ->
 
 def test_end_of_a_partition_counts_only_where_it_was_asked_for() -> None:
     """Otherwise a worker with --stop-at-end would stop with rows unread."""
-    one = made(Handing([end(0, 90), end(1, 20)]))
+    one = consumer_of(ScriptedClient([end(0, 90), end(1, 20)]))
     one.seek_and_resume(0, 10)
     one.seek_and_resume(1, 20)
     assert taken(one) == {}
@@ -123,7 +123,7 @@ def test_end_of_a_partition_counts_only_where_it_was_asked_for() -> None:
 
 
 def test_offsets_without_a_row_are_counted_but_not_those_of_a_seek() -> None:
-    one = made(Handing([row(0, 10), row(0, 12)], [row(0, 15)], [row(0, 3), row(0, 4)], [row(0, 5)]))
+    one = consumer_of(ScriptedClient([row(0, 10), row(0, 12)], [row(0, 15)], [row(0, 3), row(0, 4)], [row(0, 5)]))
     one.seek_and_resume(0, 10)
     taken(one), taken(one)
     assert one.skipped_offsets == {0: 1 + 2}
@@ -134,34 +134,34 @@ def test_offsets_without_a_row_are_counted_but_not_those_of_a_seek() -> None:
 
 def test_a_partition_is_resumed_before_it_is_sought() -> None:
     """After a seek the client's fetching thread sleeps for a second if the partition is still paused."""
-    consumer = Handing([row(0, 10), row(0, 11)])
-    one = made(consumer)
+    consumer = ScriptedClient([row(0, 10), row(0, 11)])
+    one = consumer_of(consumer)
     one.seek_and_resume(0, 10)
-    assert consumer.told == [("resume", 0, -1), ("seek", 0, 10)]
+    assert consumer.client_calls == [("resume", 0, -1), ("seek", 0, 10)]
     one.resume(0)
-    assert consumer.told[2:] == [("resume", 0, -1), ("seek", 0, 10)]
+    assert consumer.client_calls[2:] == [("resume", 0, -1), ("seek", 0, 10)]
     taken(one)
     one.pause(0)
     one.resume(0)
-    assert consumer.told[4:] == [("pause", 0, -1), ("resume", 0, -1), ("seek", 0, 12)]
+    assert consumer.client_calls[4:] == [("pause", 0, -1), ("resume", 0, -1), ("seek", 0, 12)]
 
 
 def test_refused_seek_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    consumer = Handing()
-    one = made(consumer)
+    consumer = ScriptedClient()
+    one = consumer_of(consumer)
     consumer.refuses = True
     assert not one.seek_and_resume(2, 5)
 
 
 def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
     """The client admits one thread at a time, so such a call would deadlock."""
-    consumer = Collecting(lambda: (one.pause(3), one.resume(1)))
-    one = made(consumer)
+    consumer = ClientWithCallback(lambda: (one.pause(3), one.resume(1)))
+    one = consumer_of(consumer)
     inside: list[str] = []
-    consumer.callback = lambda: (one.pause(3), one.resume(1), inside.extend(map(str, consumer.told)))
+    consumer.callback = lambda: (one.pause(3), one.resume(1), inside.extend(map(str, consumer.client_calls)))
     taken(one)
     assert not inside
-    assert consumer.told == [("pause", 3, -1), ("resume", 1, -1)]
+    assert consumer.client_calls == [("pause", 3, -1), ("resume", 1, -1)]
 
 
 def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,19 +169,19 @@ def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.Monke
     monkeypatch.setattr(partition_consumer, "SEEK_SECONDS", 0.1)
     go_on, sentences = threading.Event(), []
 
-    class Ended(BaseException):
+    class WorkerEnded(BaseException):
         pass
 
     def ended(sentence: str) -> None:
         sentences.append(sentence)
-        raise Ended
+        raise WorkerEnded
 
     monkeypatch.setattr(calls, "end_process", ended)
-    consumer = Handing()
+    consumer = ScriptedClient()
     consumer.seek = lambda place: go_on.wait(10)  # type: ignore[method-assign]
-    one = made(consumer)
+    one = consumer_of(consumer)
     try:
-        with pytest.raises(Ended):
+        with pytest.raises(WorkerEnded):
             one.seek_and_resume(0, 5)
     finally:
         go_on.set()
@@ -194,7 +194,7 @@ def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatc
     monkeypatch.setattr(partition_consumer.time, "sleep", slept.append)
     full = [row(0, offset) for offset in range(FIRST_BATCH)]
     rest = [row(0, offset) for offset in range(FIRST_BATCH, FIRST_BATCH + 3)]
-    one = made(Handing(full, rest, [], [row(0, FIRST_BATCH + 3)]))
+    one = consumer_of(ScriptedClient(full, rest, [], [row(0, FIRST_BATCH + 3)]))
     for wait in (1.0, 1.0, 1.0, 1.0):
         one.poll(wait)
     assert slept == [partition_consumer.GATHER_SECONDS], "only after the second batch"
@@ -204,7 +204,7 @@ def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatc
 
 def test_batches_follow_the_learners_speed() -> None:
     """A learner that takes 10 ms a row must not keep the group waiting for 10,000 of them."""
-    one = made(Handing())
+    one = consumer_of(ScriptedClient())
     assert one.batch_size == FIRST_BATCH
     for _ in range(10):
         one.adapt_batch_size(0.01, one.batch_size)

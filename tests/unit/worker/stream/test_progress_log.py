@@ -20,7 +20,7 @@ from tests.broker.test_rejections import malformed, packed_malformed
 from tests.unit.worker.rows import events, model_settings, records
 
 
-class Told:
+class ProgressLogOutput:
     """A `ProgressLog`, its clock, and the lines written since they were last read."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ def bad(reason: str, offset: int = 0, value: bytes | None = b"?") -> RejectedEve
 
 
 def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     log.progress_log.count(
         3, 10, [bad("not JSON", 7), bad("not JSON", 8), bad("label 7 is not one of 0, 1", 9, b'{"y":7}')]
     )
@@ -61,7 +61,7 @@ def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
 
 
 def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     for first in range(0, 300, 30):
         log.progress_log.count(0, 30, [bad("no x", first + i) for i in range(30)])
     found = [line for line in log.lines() if line.startswith("nothing")]
@@ -74,14 +74,14 @@ def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end
 
 
 def test_one_usable_event_is_enough_to_say_nothing_of_the_kind() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     log.progress_log.count(0, 300, [bad("no x", i) for i in range(299)])
     log.progress_log.end([])
     assert not any(line.startswith("nothing") for line in log.lines())
 
 
 def test_every_minute_has_a_line_with_rows_lag_and_accuracy() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     task = Task(WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1")), 0, None)  # type: ignore[arg-type]
     task.model.advance(records(events(200)))
     task.move(State.RESTORING)
@@ -113,7 +113,7 @@ def test_examples_are_short_and_printable() -> None:
 
 
 def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     task: Any = SimpleNamespace(
         partition=2, clocks={"wrong_timestamps": 1, "furthest_ms": 1_800_400, "labels_waiting": 0}
     )
@@ -129,7 +129,7 @@ def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
 
 
 def test_labels_that_wait_in_partitions_that_moved_away_are_not_told() -> None:
-    log = Told()
+    log = ProgressLogOutput()
     task: Any = SimpleNamespace(partition=2, clocks={"labels_waiting": 2, "labels_ahead_ms": 4000})
     log.progress_log.note_clocks(task)
     log.now += 60

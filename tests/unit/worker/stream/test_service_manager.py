@@ -22,7 +22,7 @@ class Manager:
         self.place.bind(address)
         self.place.setblocking(False)
 
-    def told(self) -> list[str]:
+    def received(self) -> list[str]:
         """Return all messages that have arrived."""
         messages = []
         while True:
@@ -44,11 +44,11 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ma
 def test_the_manager_hears_of_the_first_joining_and_of_the_end(manager: tuple[Manager, dict[str, str]]) -> None:
     heard, environ = manager
     worker = ServiceManager(environ)
-    assert heard.told() == []
+    assert heard.received() == []
     worker.joined()
     worker.joined()  # a later rebalance
     worker.leaving()
-    assert [message.splitlines()[0] for message in heard.told()] == ["READY=1", "STOPPING=1"]
+    assert [message.splitlines()[0] for message in heard.received()] == ["READY=1", "STOPPING=1"]
 
 
 def test_only_a_worker_that_is_alive_feeds_the_watchdog(manager: tuple[Manager, dict[str, str]]) -> None:
@@ -58,12 +58,12 @@ def test_only_a_worker_that_is_alive_feeds_the_watchdog(manager: tuple[Manager, 
     for second in range(int(INTERVAL)):
         now[0] = float(second)
         worker.turned(lambda: True)
-    assert heard.told() == ["WATCHDOG=1"] * PINGS
+    assert heard.received() == ["WATCHDOG=1"] * PINGS
     now[0] += INTERVAL
     worker.turned(lambda: False)
-    assert heard.told() == []
+    assert heard.received() == []
     worker.turned(lambda: True)
-    assert heard.told() == ["WATCHDOG=1"]
+    assert heard.received() == ["WATCHDOG=1"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_there_is_no_watchdog_that_nobody_asked_for(
 ) -> None:
     heard, environ = manager
     ServiceManager({**environ, **change}).turned(lambda: True)
-    assert heard.told() == []
+    assert heard.received() == []
 
 
 def test_a_manager_that_does_not_listen_costs_nothing(tmp_path: Path) -> None:

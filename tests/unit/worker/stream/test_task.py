@@ -15,37 +15,37 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task import snapshot_schedule, task
+from driftway.worker.stream.task import snapshot_schedule
 from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 from tests.support.examples import examples
 from tests.unit.worker.rows import events, pieces, records, wire
-from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, fresh, worker_settings
+from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, new_task, worker_settings
 
 BAD = [b"?", None]
 VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]
 WHOLE, N = records(VALUES), len(VALUES)
 
 
-def rewind(made: Task, drawer: RecordingCheckpoint) -> None:
+def rewind(task: Task, checkpoint: RecordingCheckpoint) -> None:
     """Roll back after a failed commit: the produced records go with the producer, and the last commit is restored."""
-    made.reset()
-    drawer.close_producer()
-    assert made.in_memory_offset == made.committed
-    made.restore_from(RestoreResult(None, made.committed, made.committed, made._pointer))
+    task.reset()
+    checkpoint.close_producer()
+    assert task.in_memory_offset == task.committed
+    task.restore_from(RestoreResult(None, task.committed, task.committed, task._pointer))
 
 
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    for module in (task, snapshot_schedule):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    for module in ("task", "snapshot_schedule"):
+        monkeypatch.setattr(f"driftway.worker.stream.task.{module}.time", SimpleNamespace(monotonic=lambda: clock.now))
     return (clock := SimpleNamespace(now=0.0))
 
 
-def commit(made: Task, closing: bool = False) -> None:
-    begun = made.begin_commit(closing)
-    made.end_commit(begun, begun.run(None, Deadline(1)))
+def commit(task: Task, closing: bool = False) -> None:
+    begun = task.begin_commit(closing)
+    task.end_commit(begun, begun.run(None, Deadline(1)))
 
 
 def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
@@ -58,15 +58,15 @@ def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
 
 @pytest.mark.parametrize(("before", "after"), list(product(State, State)), ids=lambda state: state.value)
 def test_only_the_drawn_moves_are_made(before: State, after: State) -> None:
-    made = Task(worker_settings(), 3, RecordingCheckpoint())
-    made.state = before
+    task = Task(worker_settings(), 3, RecordingCheckpoint())
+    task.state = before
     if after in NEXT[before]:
-        made.move(after)
-        assert made.state is after
+        task.move(after)
+        assert task.state is after
     else:
         with pytest.raises(RuntimeError, match=f"cannot go from {before.value} to {after.value}"):
-            made.move(after)
-        assert made.state is before
+            task.move(after)
+        assert task.state is before
 
 
 def test_the_drawing_is_the_documented_one() -> None:
@@ -77,36 +77,36 @@ def test_the_drawing_is_the_documented_one() -> None:
 
 
 def test_a_new_task_takes_no_rows_and_a_closed_one_neither() -> None:
-    made = Task(worker_settings(), 3, RecordingCheckpoint())
-    assert (made.accepts_records, made.running) == (False, False)
-    made.close()
-    assert (made.accepts_records, made.running) == (False, False)
+    task = Task(worker_settings(), 3, RecordingCheckpoint())
+    assert (task.accepts_records, task.running) == (False, False)
+    task.close()
+    assert (task.accepts_records, task.running) == (False, False)
 
 
 def test_nothing_to_relearn_means_running_at_once() -> None:
-    made, _ = fresh(position=7, committed=7)
-    assert made.running
-    assert (made.position, made.committed) == (7, 7)
+    task, _ = new_task(position=7, committed=7)
+    assert task.running
+    assert (task.position, task.committed) == (7, 7)
 
 
 @examples(40)
 @given(st.lists(st.integers(0, N), max_size=8), st.integers(0, 30))
 def test_records_before_the_position_are_ignored(cuts: list[int], again: int) -> None:
     """The client may deliver some records twice around a seek."""
-    made, checkpoint = fresh()
+    task, checkpoint = new_task()
     parts = pieces(WHOLE, cuts)
     for part in parts:
-        made.advance(part)
+        task.advance(part)
         first = max(0, int(part.offsets[-1]) - again)
-        assert made.advance(WHOLE.before(int(part.offsets[-1]) + 1).after(first)) is None
+        assert task.advance(WHOLE.before(int(part.offsets[-1]) + 1).after(first)) is None
     assert wire(checkpoint.pending) == expected()
-    assert made.position == N
+    assert task.position == N
 
 
 def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
-    made, checkpoint = fresh()
+    task, checkpoint = new_task()
     for start, end in ((0, 60), (40, 90), (10, N)):
-        made.advance(WHOLE.before(end).after(start))
+        task.advance(WHOLE.before(end).after(start))
     assert wire(checkpoint.pending) == expected()
 
 
@@ -117,14 +117,14 @@ def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: 
     model = Model(MODEL, 3)
     if s:
         model.advance(WHOLE.before(s))
-    made, checkpoint = fresh(s, c, model)
+    task, checkpoint = new_task(s, c, model)
     for part in pieces(WHOLE.after(s), cuts) if s < N else []:
-        before = made.position
-        out = made.advance(part)
-        assert made.running is (made.position >= c)
-        assert (out is None) is (max(before, c) >= made.position)
+        before = task.position
+        out = task.advance(part)
+        assert task.running is (task.position >= c)
+        assert (out is None) is (max(before, c) >= task.position)
     assert wire(checkpoint.pending) == (expected(c) if c < N else ([], [], [], []))
-    assert made.position == N
+    assert task.position == N
 
 
 def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> None:
@@ -132,11 +132,11 @@ def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> Non
     kept = (WHOLE.offsets < 40) | (WHOLE.offsets >= 60)
     stamps = list(compress(WHOLE.timestamps, kept.tolist()))
     holed = Records(3, WHOLE.offsets[kept], WHOLE.values.chosen(kept), WHOLE.keys.chosen(kept), stamps)
-    made, checkpoint = fresh(0, 50, Model(MODEL, 3))
-    made.advance(holed.before(40))
-    assert made.state is State.RESTORING
-    made.advance(holed.after(40))
-    assert made.running
+    task, checkpoint = new_task(0, 50, Model(MODEL, 3))
+    task.advance(holed.before(40))
+    assert task.state is State.RESTORING
+    task.advance(holed.after(40))
+    assert task.running
     assert {bad.offset for out in checkpoint.pending for bad in out.rejected} == {
         o for o in WHOLE.offsets.tolist() if o >= 60 and VALUES[o] in BAD
     }
@@ -148,74 +148,74 @@ def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> Non
 )
 def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[tuple[int, str, list[int]]]) -> None:
     """Whether the commit succeeds or fails, and whatever was learned meanwhile; a snapshot has its commit's offset."""
-    made, checkpoint = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+    task, checkpoint = new_task(snapshot_rows=1, snapshot_interval=1e-9)
 
     def take(size: int) -> None:
-        if made.position < N:
-            made.advance(WHOLE.before(min(N, made.position + size)).after(made.position))
+        if task.position < N:
+            task.advance(WHOLE.before(min(N, task.position + size)).after(task.position))
 
     for size, outcome, meanwhile in [*plan, (N, "land", [])]:
         take(size)
         if not checkpoint.open:
             continue
-        begun = made.begin_commit()
+        begun = task.begin_commit()
         emitted = len(checkpoint.pending)
         for more in meanwhile:
             take(more)
         assert len(checkpoint.pending) == emitted
-        assert made.due_at == float("inf")
+        assert task.due_at == float("inf")
         if outcome == "land":
-            made.end_commit(begun, begun.run(None, Deadline(1)))
-            assert made.committed == begun.position
+            task.end_commit(begun, begun.run(None, Deadline(1)))
+            assert task.committed == begun.position
         else:
-            rewind(made, checkpoint)
-            assert made.position == made.committed
-        assert made.buffer.rows == 0
+            rewind(task, checkpoint)
+            assert task.position == task.committed
+        assert task.buffer.rows == 0
     take(N)
     if checkpoint.open:
-        commit(made)
+        commit(task)
     assert wire(checkpoint.committed) == expected()
     for offset, blob in checkpoint.commits:
         assert blob is None or snapshot.read(blob, Model(MODEL, 3))[1] == offset
 
 
 def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
-    made, checkpoint = fresh()
-    made.advance(WHOLE.before(10))
-    made.begin_commit()
-    made.advance(WHOLE.before(30).after(10))
-    assert made.buffer.rows > 0
-    made.close()
-    assert made.buffer.rows == 0
+    task, checkpoint = new_task()
+    task.advance(WHOLE.before(10))
+    task.begin_commit()
+    task.advance(WHOLE.before(30).after(10))
+    assert task.buffer.rows > 0
+    task.close()
+    assert task.buffer.rows == 0
     assert not checkpoint.open
 
 
 @examples(40)
 @given(st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["commit", "rewind", "go on"])), max_size=12))
 def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple[int, str]]) -> None:
-    made, checkpoint = fresh(snapshot_rows=20)
+    task, checkpoint = new_task(snapshot_rows=20)
     for size, action in [*plan, (N, "commit")]:
-        if made.position < N:
-            made.advance(WHOLE.before(min(N, made.position + size)).after(made.position))
+        if task.position < N:
+            task.advance(WHOLE.before(min(N, task.position + size)).after(task.position))
         if action == "commit":
-            commit(made)
-            assert made.committed == made.position
+            commit(task)
+            assert task.committed == task.position
         elif action == "rewind":
-            rewind(made, checkpoint)
-            assert made.position == made.committed
+            rewind(task, checkpoint)
+            assert task.position == task.committed
             assert not checkpoint.open
-    if made.position < N:
-        made.advance(WHOLE.after(made.position))
-        commit(made)
+    if task.position < N:
+        task.advance(WHOLE.after(task.position))
+        commit(task)
     assert wire(checkpoint.committed) == expected()
 
 
 def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
-    made, checkpoint = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+    task, checkpoint = new_task(snapshot_rows=1, snapshot_interval=1e-9)
     for part in pieces(WHOLE, range(0, N, 10)):
-        made.advance(part)
+        task.advance(part)
         checkpoint.bytes_since_snapshot = 10**9
-        commit(made)
+        commit(task)
     assert [offset for offset, _ in checkpoint.commits] == [*range(10, N, 10), N]
     for offset, blob in checkpoint.commits[:-1]:
         restored = Model(MODEL, 3)
@@ -225,42 +225,42 @@ def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
 
 
 def snapshots_at(
-    made: Task, drawer: RecordingCheckpoint, ends: Sequence[int], between: Callable[[], None] = lambda: None
+    task: Task, checkpoint: RecordingCheckpoint, ends: Sequence[int], between: Callable[[], None] = lambda: None
 ) -> list[int]:
     """Return the offsets at which snapshots are written if a commit follows each of `ends`."""
     for start, end in pairwise((0, *ends)):
         between()
-        made.advance(WHOLE.before(end).after(start))
-        commit(made)
-    return [offset for offset, blob in drawer.commits if blob is not None]
+        task.advance(WHOLE.before(end).after(start))
+        commit(task)
+    return [offset for offset, blob in checkpoint.commits if blob is not None]
 
 
 def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
-    made, checkpoint = fresh(snapshot_rows=30, snapshot_interval=1e6)
-    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
+    task, checkpoint = new_task(snapshot_rows=30, snapshot_interval=1e6)
+    assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = stopped_clock(monkeypatch)
-    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
+    task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=5.0)
 
     def two_seconds_pass() -> None:
         clock.now += 2.0
 
-    assert snapshots_at(made, checkpoint, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
+    assert snapshots_at(task, checkpoint, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
 def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(MODEL, 3)
     model.advance(WHOLE)
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", model.save().nbytes / 3)
-    made, checkpoint = fresh(snapshot_rows=10, snapshot_interval=1e6)
-    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
+    task, checkpoint = new_task(snapshot_rows=10, snapshot_interval=1e6)
+    assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = stopped_clock(monkeypatch)
-    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=1e6)
     learn = Model.advance
 
     def slowly(model: Model, *arguments: Any) -> Outputs:
@@ -268,133 +268,133 @@ def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytes
         return learn(model, *arguments)
 
     monkeypatch.setattr(Model, "advance", slowly)
-    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
+    assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_rows_relearned_by_a_restore_count() -> None:
     """Otherwise a worker killed again and again would have more to relearn each time."""
     model = Model(MODEL, 3)
-    made, checkpoint = fresh(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
-    made.advance(WHOLE.before(55))
-    commit(made)
-    made.advance(WHOLE.before(60).after(55))
-    commit(made)
+    task, checkpoint = new_task(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
+    task.advance(WHOLE.before(55))
+    commit(task)
+    task.advance(WHOLE.before(60).after(55))
+    commit(task)
     assert [blob is not None for _, blob in checkpoint.commits] == [False, True]
 
 
 def test_the_share_of_the_bytes_written_delays_a_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
     monkeypatch.setattr(snapshot_schedule, "MAX_STRETCH", 1e12)
-    made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=1e-9)
-    made.advance(WHOLE.before(10))
-    commit(made)
-    made.advance(WHOLE.before(12).after(10))
-    checkpoint.bytes_since_snapshot = int(made.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) - 1
-    commit(made)
-    made.advance(WHOLE.before(14).after(12))
-    checkpoint.bytes_since_snapshot = int(made.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) + 1
-    commit(made)
+    task, checkpoint = new_task(snapshot_rows=10**9, snapshot_interval=1e-9)
+    task.advance(WHOLE.before(10))
+    commit(task)
+    task.advance(WHOLE.before(12).after(10))
+    checkpoint.bytes_since_snapshot = int(task.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) - 1
+    commit(task)
+    task.advance(WHOLE.before(14).after(12))
+    checkpoint.bytes_since_snapshot = int(task.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) + 1
+    commit(task)
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
 def test_a_large_state_is_delayed_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = stopped_clock(monkeypatch)
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
-    made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=5.0)
+    task, checkpoint = new_task(snapshot_rows=10**9, snapshot_interval=5.0)
 
     def twenty_seconds_pass() -> None:
         clock.now += 20.0
 
-    assert snapshots_at(made, checkpoint, range(10, 121, 10), twenty_seconds_pass) == [10, 40, 70, 100]
+    assert snapshots_at(task, checkpoint, range(10, 121, 10), twenty_seconds_pass) == [10, 40, 70, 100]
 
 
 def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = stopped_clock(monkeypatch)
-    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
+    task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=5.0)
     for end in (10, 20):
-        made.advance(WHOLE.before(end).after(made.position))
-        commit(made)
-    assert (made.needs_commit(), made.needs_commit(closing=True), made.due_at) == (False, True, 5.0)
+        task.advance(WHOLE.before(end).after(task.position))
+        commit(task)
+    assert (task.needs_commit(), task.needs_commit(closing=True), task.due_at) == (False, True, 5.0)
     clock.now = 5.0
-    assert made.needs_commit()
-    commit(made)
+    assert task.needs_commit()
+    commit(task)
     assert [(offset, blob is not None) for offset, blob in checkpoint.commits] == [(10, True), (20, False), (20, True)]
-    assert (made.needs_commit(closing=True), made.due_at) == (False, float("inf"))
+    assert (task.needs_commit(closing=True), task.due_at) == (False, float("inf"))
 
 
 def test_an_event_on_a_quiet_topic_is_committed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interval counts from the worker's last commits, not from the event that is to be committed."""
     clock = stopped_clock(monkeypatch)
-    made, _ = fresh(snapshot_rows=10**6, snapshot_interval=1000.0, commit_interval=2.0)
-    made.interval_began_at = clock.now = 100.0
-    made.advance(WHOLE.before(10))
-    assert made.due_at == 102.0
-    commit(made)
+    task, _ = new_task(snapshot_rows=10**6, snapshot_interval=1000.0, commit_interval=2.0)
+    task.interval_began_at = clock.now = 100.0
+    task.advance(WHOLE.before(10))
+    assert task.due_at == 102.0
+    commit(task)
     clock.now = 107.0
-    made.advance(WHOLE.before(11).after(10))
-    assert made.due_at < clock.now
+    task.advance(WHOLE.before(11).after(10))
+    assert task.due_at < clock.now
 
 
 def test_a_decision_is_committed_at_once() -> None:
-    made, checkpoint = fresh()
-    made.reset()
+    task, checkpoint = new_task()
+    task.reset()
     model = Model(MODEL, 3)
     model.advance(WHOLE.before(30), emit=False)
-    made.restore_from(RestoreResult(model, 30, 30, None, decided=True))
-    assert (made.needs_commit(), made.due_at) == (True, 0.0)
-    commit(made)
+    task.restore_from(RestoreResult(model, 30, 30, None, decided=True))
+    assert (task.needs_commit(), task.due_at) == (True, 0.0)
+    commit(task)
     assert [(offset, blob is not None) for offset, blob in checkpoint.commits] == [(30, True)]
-    assert not made.needs_commit(closing=True)
+    assert not task.needs_commit(closing=True)
 
 
 def test_a_partition_whose_committed_offset_lies_behind_its_last_row_runs_when_that_is_relearned() -> None:
     """As where an offset was set to the log's end, and the log ends with a transaction's marker."""
-    made, _ = fresh()
-    made.reset()
-    made.restore_from(RestoreResult(Model(MODEL, 3), 0, N + 1, None, relearned_at=N))
-    assert not made.running
-    made.advance(WHOLE)
-    assert (made.running, made.position, made.committed) == (True, N + 1, N + 1)
+    task, _ = new_task()
+    task.reset()
+    task.restore_from(RestoreResult(Model(MODEL, 3), 0, N + 1, None, relearned_at=N))
+    assert not task.running
+    task.advance(WHOLE)
+    assert (task.running, task.position, task.committed) == (True, N + 1, N + 1)
 
 
 def test_last_commit_before_leaving_writes_a_snapshot() -> None:
-    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=1e6)
     for end, closing in ((10, False), (20, False), (30, True)):
-        made.advance(WHOLE.before(end).after(made.position))
-        commit(made, closing)
+        task.advance(WHOLE.before(end).after(task.position))
+        commit(task, closing)
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
 def test_commit_is_due_an_interval_after_the_first_output_and_never_without_one() -> None:
-    made, _ = fresh(commit_interval=5.0)
-    assert made.due_at == float("inf")
-    made.advance(WHOLE.before(10))
-    opened = made.due_at - 5.0
-    made.advance(WHOLE.before(20).after(10))
-    assert made.due_at - 5.0 == opened
-    commit(made)
-    assert made.due_at == float("inf")
+    task, _ = new_task(commit_interval=5.0)
+    assert task.due_at == float("inf")
+    task.advance(WHOLE.before(10))
+    opened = task.due_at - 5.0
+    task.advance(WHOLE.before(20).after(10))
+    assert task.due_at - 5.0 == opened
+    commit(task)
+    assert task.due_at == float("inf")
 
 
 def test_nothing_is_due_while_restoring() -> None:
-    made, checkpoint = fresh(0, 50, Model(MODEL, 3))
-    assert made.advance(WHOLE.before(30)) is None
-    assert made.state is State.RESTORING
-    assert made.due_at == float("inf")
+    task, checkpoint = new_task(0, 50, Model(MODEL, 3))
+    assert task.advance(WHOLE.before(30)) is None
+    assert task.state is State.RESTORING
+    assert task.due_at == float("inf")
     assert not checkpoint.open
 
 
 def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
-    made, checkpoint = fresh()
-    made.advance(WHOLE.before(30))
-    made.reset()
-    assert made.state is State.CREATED
+    task, checkpoint = new_task()
+    task.advance(WHOLE.before(30))
+    task.reset()
+    assert task.state is State.CREATED
     assert not checkpoint.open
     checkpoint.close_producer()  # as the next acquisition does
-    made.restore_from(RestoreResult(Model(MODEL, 3), 0, 0, None))
-    made.advance(WHOLE)
+    task.restore_from(RestoreResult(Model(MODEL, 3), 0, 0, None))
+    task.advance(WHOLE)
     assert wire(checkpoint.pending) == expected()
-    made.close()
+    task.close()
     assert checkpoint.discarded == 2
     with pytest.raises(RuntimeError, match="cannot go from closed"):
-        made.close()
+        task.close()

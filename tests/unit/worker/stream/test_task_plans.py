@@ -30,14 +30,14 @@ def plan(number: int, *models: str, at: int | None = None) -> ModelPlan:
 def started(plans: Sequence[ModelPlan]) -> tuple[Task, RecordingCheckpoint]:
     """A task at the beginning of its log, and its checkpoint."""
     checkpoint = RecordingCheckpoint()
-    made = Task(worker_settings(snapshot_rows=10**6, snapshot_interval=1e6), 3, checkpoint, plans)
-    made.restore_from(RestoreResult(made.new_model(), 0, 0, None))
-    return made, checkpoint
+    task = Task(worker_settings(snapshot_rows=10**6, snapshot_interval=1e6), 3, checkpoint, plans)
+    task.restore_from(RestoreResult(task.new_model(), 0, 0, None))
+    return task, checkpoint
 
 
-def commit(made: Task) -> None:
-    begun = made.begin_commit()
-    made.end_commit(begun, begun.run(None, Deadline(1)))
+def commit(task: Task) -> None:
+    begun = task.begin_commit()
+    task.end_commit(begun, begun.run(None, Deadline(1)))
 
 
 def undisturbed(*places: PlanPlace, first: int = 0) -> tuple[list[Any], ...]:
@@ -55,61 +55,61 @@ def undisturbed(*places: PlanPlace, first: int = 0) -> tuple[list[Any], ...]:
 @pytest.mark.parametrize("size", [7, 50, 120])
 def test_a_batch_is_cut_where_the_plan_says(size: int) -> None:
     second, third = plan(2, "no_change", FIRST[0], at=40), plan(3, "arow", "no_change", at=41)
-    made, checkpoint = started([second, third])
+    task, checkpoint = started([second, third])
     for start in range(0, 120, size):
-        made.advance(WHOLE.before(min(start + size, 120)).after(start))
-    assert made.changes.taken == [PlanPlace(40, second), PlanPlace(41, third)]
-    commit(made)
+        task.advance(WHOLE.before(min(start + size, 120)).after(start))
+    assert task.changes.taken == [PlanPlace(40, second), PlanPlace(41, third)]
+    commit(task)
     assert wire(checkpoint.committed) == undisturbed(PlanPlace(40, second), PlanPlace(41, third))
-    assert made.changes.taken == []
+    assert task.changes.taken == []
 
 
 def test_a_commit_takes_a_plan_with_a_snapshot_and_so_does_an_idle_partition() -> None:
     plans = list[ModelPlan]()
-    made, checkpoint = started(plans)
-    made.advance(WHOLE.before(50))
-    commit(made)
-    assert not made.needs_commit()
+    task, checkpoint = started(plans)
+    task.advance(WHOLE.before(50))
+    commit(task)
+    assert not task.needs_commit()
     plans.append(second := plan(2, "no_change", FIRST[0]))
-    assert made.needs_commit()
-    assert made.due_at < float("inf")
-    commit(made)
+    assert task.needs_commit()
+    assert task.due_at < float("inf")
+    commit(task)
     offset, blob = checkpoint.commits[-1]
     header = snapshot.read_snapshot_header(blob or b"")
     assert header is not None
-    assert (offset, header.plan, made.model.plan) == (50, second, second)
-    assert not made.needs_commit()
-    made.advance(WHOLE.after(50))
-    commit(made)
+    assert (offset, header.plan, task.model.plan) == (50, second, second)
+    assert not task.needs_commit()
+    task.advance(WHOLE.after(50))
+    commit(task)
     assert wire(checkpoint.committed) == undisturbed(PlanPlace(50, second))
 
 
 def test_a_partition_without_any_event_does_not_commit_for_a_plan() -> None:
-    made, _ = started([plan(2, "no_change")])
-    assert not made.needs_commit()
+    task, _ = started([plan(2, "no_change")])
+    assert not task.needs_commit()
 
 
 def test_what_a_failed_commit_took_is_given_up() -> None:
     """The state in memory is that of the plan before, so the restore must come from the log."""
     plans = list[ModelPlan]()
-    made, _ = started(plans)
-    made.advance(WHOLE.before(50))
-    commit(made)
-    assert made.in_memory_offset == 50
+    task, _ = started(plans)
+    task.advance(WHOLE.before(50))
+    commit(task)
+    assert task.in_memory_offset == 50
     plans.append(plan(2, "no_change"))
-    made.advance(WHOLE.before(60).after(50))
-    made.begin_commit()
-    made.reset()
-    assert made.in_memory_offset is None
+    task.advance(WHOLE.before(60).after(50))
+    task.begin_commit()
+    task.reset()
+    assert task.in_memory_offset is None
 
 
 def test_a_plan_that_cannot_be_is_passed_over_and_told() -> None:
-    made, checkpoint = started([plan(2, "dfop:mu=0.01", "no_such_learner", at=40), plan(3, "no_change", at=60)])
-    made.advance(WHOLE)
-    (wrong, right) = made.changes.take_outcomes()
+    task, checkpoint = started([plan(2, "dfop:mu=0.01", "no_such_learner", at=40), plan(3, "no_change", at=60)])
+    task.advance(WHOLE)
+    (wrong, right) = task.changes.take_outcomes()
     assert (wrong.place.plan.number, "no_such_learner" in str(wrong.passed_over)) == (2, True)
     assert (right.place, right.passed_over, right.before) == (PlanPlace(60, right.place.plan), None, FIRST)
-    commit(made)
+    commit(task)
     assert wire(checkpoint.committed) == undisturbed(PlanPlace(60, right.place.plan))
 
 
@@ -119,13 +119,13 @@ def test_a_restore_from_an_older_snapshot_passes_the_places_between(committed: i
     second, third, late = plan(2, "no_change", FIRST[0]), plan(3, "arow", "no_change"), plan(4, "pa1", at=70)
     places = PlanPlace(40, second), PlanPlace(80, third)
     recorded = [place for place in places if place.offset <= committed]
-    made, checkpoint = started([second, third, late] if committed == 90 else [])
+    task, checkpoint = started([second, third, late] if committed == 90 else [])
     model = Model(MODEL, 3, "g")
     model.advance(WHOLE.before(20), emit=False)
-    made.reset()
-    made.restore_from(RestoreResult(model, 20, committed, Pointer(0, 1, 20), places=tuple(recorded)))
-    made.advance(WHOLE.after(20))
-    assert made.changes.taken == []
-    commit(made)
+    task.reset()
+    task.restore_from(RestoreResult(model, 20, committed, Pointer(0, 1, 20), places=tuple(recorded)))
+    task.advance(WHOLE.after(20))
+    assert task.changes.taken == []
+    commit(task)
     assert wire(checkpoint.committed) == undisturbed(*recorded, first=committed)
-    assert made.model.plan.number == (4 if committed == 90 else len(recorded) + 1)
+    assert task.model.plan.number == (4 if committed == 90 else len(recorded) + 1)

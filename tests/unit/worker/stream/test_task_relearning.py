@@ -26,26 +26,28 @@ NEW = "arow"
 
 def added(at: int | None = None) -> ModelPlan:
     """A plan with a challenger that is relearned."""
-    made = plan(2, *FIRST, at=at)
-    return ModelPlan(2, (*made.models, PlannedModel(model_settings(NEW).specs[0], relearned=True)), made.places)
+    following = plan(2, *FIRST, at=at)
+    return ModelPlan(
+        2, (*following.models, PlannedModel(model_settings(NEW).specs[0], relearned=True)), following.places
+    )
 
 
-def caught_up(made: Task) -> Relearner:
+def caught_up(task: Task) -> Relearner:
     """Do what the background thread does, up to the task's position."""
-    made.prepare_relearning()
-    one = made.relearning.relearner
+    task.prepare_relearning()
+    one = task.relearning.relearner
     assert one is not None
     one.near = True
-    made.prepare_relearning()
+    task.prepare_relearning()
     one.begin(0)
-    one.learn(WHOLE.before(made.position))
-    one.reached(made.position)
+    one.learn(WHOLE.before(task.position))
+    one.reached(task.position)
     assert one.ready
     return one
 
 
-def challenger(made: Task) -> bytes:
-    return made.model.learners[-1].state.memory.tobytes()
+def challenger(task: Task) -> bytes:
+    return task.model.learners[-1].state.memory.tobytes()
 
 
 def undisturbed(rows: int) -> bytes:
@@ -56,118 +58,118 @@ def undisturbed(rows: int) -> bytes:
 
 
 def test_no_commit_waits_for_a_challenger_and_one_takes_it_once_it_has_caught_up() -> None:
-    made, checkpoint = started([])
-    made.advance(WHOLE.before(50))
-    commit(made)
-    plans = made.changes._known
+    task, checkpoint = started([])
+    task.advance(WHOLE.before(50))
+    commit(task)
+    plans = task.changes._known
     assert isinstance(plans, list)
     plans.append(added())
-    assert not made.needs_commit(), "it has not even begun"
-    caught_up(made)
-    assert made.needs_commit(), "an idle partition takes it, too"
-    made.advance(WHOLE.before(60).after(50))
-    assert made.relearning.left == 10
-    commit(made)
-    (offset, blob), names = checkpoint.commits[-1], made.model.plan.names
+    assert not task.needs_commit(), "it has not even begun"
+    caught_up(task)
+    assert task.needs_commit(), "an idle partition takes it, too"
+    task.advance(WHOLE.before(60).after(50))
+    assert task.relearning.left == 10
+    commit(task)
+    (offset, blob), names = checkpoint.commits[-1], task.model.plan.names
     assert (offset, names) == (60, (*FIRST, NEW))
     assert blob is not None
-    assert challenger(made) == undisturbed(60)
+    assert challenger(task) == undisturbed(60)
     header = snapshot.read_snapshot_header(blob)
     assert header is not None
     assert header.plan == added()
-    made.advance(WHOLE.after(60))
-    assert challenger(made) == undisturbed(120)
-    assert made.relearning.relearner is None
+    task.advance(WHOLE.after(60))
+    assert challenger(task) == undisturbed(120)
+    assert task.relearning.relearner is None
 
 
 def test_the_place_says_what_was_relearned() -> None:
-    made, _ = started([added()])
-    made.advance(WHOLE.before(40))
-    caught_up(made)
-    begun = made.begin_commit()
+    task, _ = started([added()])
+    task.advance(WHOLE.before(40))
+    caught_up(task)
+    begun = task.begin_commit()
     (place,) = begun.request.places
-    assert place.relearned == RelearnedFrom((NEW,), 0, 40, made.model.schema or Schema(0))
+    assert place.relearned == RelearnedFrom((NEW,), 0, 40, task.model.schema or Schema(0))
 
 
 @pytest.mark.parametrize("ready", [True, False])
 def test_a_plan_with_an_offset_is_taken_there_if_its_challenger_is_ready(ready: bool) -> None:
-    made, _ = started([added(at=70)])
-    made.advance(WHOLE.before(50))
+    task, _ = started([added(at=70)])
+    task.advance(WHOLE.before(50))
     if ready:
-        caught_up(made)
-    made.advance(WHOLE.before(100).after(50))
-    assert [place.offset for place in made.changes.taken] == ([70] if ready else [])
-    assert made.model.plan.number == (2 if ready else 1)
+        caught_up(task)
+    task.advance(WHOLE.before(100).after(50))
+    assert [place.offset for place in task.changes.taken] == ([70] if ready else [])
+    assert task.model.plan.number == (2 if ready else 1)
     if not ready:
-        caught_up(made)
-        commit(made)
-        assert made.model.plan.number == 2
-    assert challenger(made) == undisturbed(100)
+        caught_up(task)
+        commit(task)
+        assert task.model.plan.number == 2
+    assert challenger(task) == undisturbed(100)
 
 
 def test_after_a_failed_commit_it_is_relearned_anew() -> None:
-    made, _ = started([added()])
-    made.advance(WHOLE.before(50))
-    one = caught_up(made)
-    made.begin_commit()
-    made.reset()
-    assert made.in_memory_offset is None
-    made.restore_from(RestoreResult(made.new_model(), 0, 0, None))
-    made.advance(WHOLE.before(50))
-    assert not made.changes.waiting(1, made.position)
-    assert caught_up(made) is not one
+    task, _ = started([added()])
+    task.advance(WHOLE.before(50))
+    one = caught_up(task)
+    task.begin_commit()
+    task.reset()
+    assert task.in_memory_offset is None
+    task.restore_from(RestoreResult(task.new_model(), 0, 0, None))
+    task.advance(WHOLE.before(50))
+    assert not task.changes.waiting(1, task.position)
+    assert caught_up(task) is not one
 
 
 def test_a_reset_and_a_drop_give_it_up() -> None:
-    made, _ = started(plans := [added()])
-    made.advance(WHOLE.before(50))
-    one = caught_up(made)
+    task, _ = started(plans := [added()])
+    task.advance(WHOLE.before(50))
+    one = caught_up(task)
     plans.append(plan(3, *FIRST))
-    made.prepare_relearning()
+    task.prepare_relearning()
     assert one.over
-    assert made.relearning.relearner is None
-    commit(made)
-    assert made.model.plan.number == 3
-    made, _ = started([added()])
-    made.advance(WHOLE.before(50))
-    one = caught_up(made)
-    made.reset()
+    assert task.relearning.relearner is None
+    commit(task)
+    assert task.model.plan.number == 3
+    task, _ = started([added()])
+    task.advance(WHOLE.before(50))
+    one = caught_up(task)
+    task.reset()
     assert one.over
 
 
 def test_a_challenger_that_cannot_be_made_is_passed_over() -> None:
     impossible = PlannedModel(model_settings("g_dfop:lambda_source=field,column=70").specs[0], relearned=True)
-    made, _ = started([ModelPlan(2, (*plan(2, *FIRST).models, impossible)), plan(3, "no_change")])
-    made.advance(WHOLE.before(50))
-    made.prepare_relearning()
-    commit(made)
-    assert made.model.plan.number == 3
-    wrong, right = made.changes.take_outcomes()
+    task, _ = started([ModelPlan(2, (*plan(2, *FIRST).models, impossible)), plan(3, "no_change")])
+    task.advance(WHOLE.before(50))
+    task.prepare_relearning()
+    commit(task)
+    assert task.model.plan.number == 3
+    wrong, right = task.changes.take_outcomes()
     assert (wrong.place.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
 
 
 def test_one_that_fails_at_a_row_is_passed_over() -> None:
-    made, _ = started([added()])
-    made.advance(WHOLE.before(50))
-    caught_up(made).failed = "it cannot"
-    made.prepare_relearning()
-    (outcome,) = made.changes.take_outcomes()
+    task, _ = started([added()])
+    task.advance(WHOLE.before(50))
+    caught_up(task).failed = "it cannot"
+    task.prepare_relearning()
+    (outcome,) = task.changes.take_outcomes()
     assert outcome.passed_over == "it cannot"
 
 
 def test_a_restore_passes_the_place_with_what_it_has_relearned() -> None:
-    made, _ = started([added()])
+    task, _ = started([added()])
     model = Model(MODEL, 3, "g")
     model.advance(WHOLE.before(20), emit=False)
     place = PlanPlace(40, added(), RelearnedFrom((NEW,), 0, 40, model.schema or Schema(0)))
     relearned = unlearned(model, place.plan, (NEW,), model.schema or Schema(0))
     relearned.advance(WHOLE.before(40), emit=False)
-    made.reset()
+    task.reset()
     found = RestoreResult(model, 20, 60, Pointer(0, 1, 20), places=(place,), relearned={2: relearned})
-    made.restore_from(found)
-    made.advance(WHOLE.after(20))
-    assert made.changes.taken == []
-    assert challenger(made) == undisturbed(120)
+    task.restore_from(found)
+    task.advance(WHOLE.after(20))
+    assert task.changes.taken == []
+    assert challenger(task) == undisturbed(120)
 
 
 def test_a_restore_that_relearns_is_not_taken_for_stuck() -> None:

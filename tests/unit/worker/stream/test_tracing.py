@@ -35,7 +35,7 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders
 from tests.support.clock import Clock
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.stream.recording_checkpoint import MODEL, fresh, worker_settings
+from tests.unit.worker.stream.recording_checkpoint import MODEL, new_task, worker_settings
 
 VALUES = events(400)
 ROOT = Path(__file__).parents[4]
@@ -46,11 +46,11 @@ def parent(number: int, flags: str = "01") -> Header:
     return "traceparent", f"00-{number + 1:032x}-{number + 1:016x}-{flags}".encode()
 
 
-class Traced:
+class TracedTask:
     """A task whose spans are kept in memory."""
 
     def __init__(self, **more: Any) -> None:
-        self.task, _ = fresh()
+        self.task, _ = new_task()
         self.lines = io.StringIO()
         self.tracing = Tracing(worker_settings(**more), EventLog("json", self.lines), {})
         self.memory, provider = InMemorySpanExporter(), TracerProvider()
@@ -88,7 +88,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 def test_a_batch_is_a_span_by_the_conventions() -> None:
-    traced = Traced(passthrough={"client.id": "w1"})
+    traced = TracedTask(passthrough={"client.id": "w1"})
     traced.advance(0, 5, [[parent(i)] for i in range(5)])
     (span,) = traced.spans()
     assert (span.name, span.kind, span.status.status_code) == ("process EVENTS", SpanKind.CONSUMER, StatusCode.UNSET)
@@ -110,7 +110,7 @@ def test_a_batch_is_a_span_by_the_conventions() -> None:
 
 
 def test_only_headers_that_name_a_recorded_span_are_linked() -> None:
-    traced = Traced()
+    traced = TracedTask()
     traced.advance(
         0,
         7,
@@ -131,7 +131,7 @@ def test_only_headers_that_name_a_recorded_span_are_linked() -> None:
 
 
 def test_links_are_few_and_of_a_large_batch_few_headers_are_read() -> None:
-    traced, n, read = Traced(), len(VALUES), list[int]()
+    traced, n, read = TracedTask(), len(VALUES), list[int]()
 
     def headers(i: int) -> Sequence[Header]:
         read.append(i)
@@ -141,13 +141,13 @@ def test_links_are_few_and_of_a_large_batch_few_headers_are_read() -> None:
     assert len(read) == MOST_LINKS
     assert (read[0], read[-1]) == (0, n - 1)
     assert traced.linked() == [n - 1]
-    again = Traced()
+    again = TracedTask()
     again.advance(0, n, [[parent(i)] for i in range(n)])
     assert len(again.linked()) == MOST_LINKS
 
 
 def test_a_commit_is_linked_to_the_batches_that_it_makes_visible() -> None:
-    traced = Traced()
+    traced = TracedTask()
     traced.advance(0, 10)
     traced.advance(10, 30)
     begun = traced.task.begin_commit()
@@ -167,7 +167,7 @@ def test_a_commit_is_linked_to_the_batches_that_it_makes_visible() -> None:
 
 
 def test_a_commit_of_many_batches_has_few_links() -> None:
-    traced = Traced()
+    traced = TracedTask()
     for i in range(MOST_LINKS + 5):
         traced.advance(i, i + 1)
     traced.commit()
@@ -176,7 +176,7 @@ def test_a_commit_of_many_batches_has_few_links() -> None:
 
 
 def test_a_commit_that_fails_has_the_error_and_its_batches_are_forgotten() -> None:
-    traced = Traced()
+    traced = TracedTask()
     traced.advance(0, 10)
     traced.tracing.commit_ended(traced.task, 0.1, KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT)))
     batch, commit = traced.spans()
@@ -189,10 +189,10 @@ def test_a_commit_that_fails_has_the_error_and_its_batches_are_forgotten() -> No
 
 
 def test_rows_that_a_restore_learns_again_are_marked_and_not_committed() -> None:
-    traced = Traced()
+    traced = TracedTask()
     model = Model(MODEL, 3)
     model.advance(records(VALUES[:10]), emit=False)
-    task, _ = fresh(position=10, committed=20, model=model)
+    task, _ = new_task(position=10, committed=20, model=model)
     traced.advance(10, 15, task=task)
     traced.advance(15, 25, task=task)
     assert [attributes(one)["driftway.task.state"] for one in traced.spans()] == ["restoring", "restoring"]
@@ -202,7 +202,7 @@ def test_rows_that_a_restore_learns_again_are_marked_and_not_committed() -> None
 
 
 def test_an_error_of_the_batch_is_in_its_span_and_goes_on_to_the_loop() -> None:
-    traced = Traced()
+    traced = TracedTask()
     with pytest.raises(ValueError, match="of the task"), traced.tracing.batch(traced.task, records(VALUES[:3])):
         raise ValueError("of the task")
     assert attributes(traced.spans()[0])["error.type"] == "ValueError"
@@ -213,7 +213,7 @@ def test_a_fault_of_the_spans_ends_them_and_nothing_else() -> None:
     def closed(_: int) -> Sequence[Header]:
         raise RuntimeError("the headers are gone")
 
-    traced = Traced()
+    traced = TracedTask()
     traced.advance(0, 5, LazyHeaders.of(closed, 5))
     assert traced.task.position == 5
     traced.advance(5, 9)
@@ -251,7 +251,7 @@ def test_what_cannot_be_done_is_said_once_and_stops_nothing(monkeypatch: pytest.
     lines = io.StringIO()
     tracing = Tracing(worker_settings(), EventLog("json", lines), HERE)
     tracing.begin()
-    task, _ = fresh()
+    task, _ = new_task()
     with tracing.batch(task, records(VALUES[:3])):
         task.advance(records(VALUES[:3]))
     tracing.end()
@@ -334,7 +334,7 @@ def test_a_collector_that_never_answers_holds_up_neither_batches_nor_the_end(
     lines = io.StringIO()
     tracing = Tracing(worker_settings(), EventLog("json", lines), os.environ)
     tracing.begin()
-    task, _ = fresh()
+    task, _ = new_task()
     batch: Records = records(VALUES[:3])
     started, longest = time.monotonic(), 0.0
     while "Queue full" not in lines.getvalue():

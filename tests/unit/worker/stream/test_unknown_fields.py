@@ -28,7 +28,7 @@ EVENTS = [b'{"amount":1,"y":1}', b'{"amount":2,"note":"a"}', b'{"note":"b","more
 COUNTED = "driftway_unknown_fields_total"
 
 
-class Told:
+class ReportingWorker:
     """A worker's reporter with its log and metrics, and a task that has committed up to an offset."""
 
     def __init__(self, committed: int = 0, **more: Any) -> None:
@@ -47,7 +47,7 @@ class Told:
 
 
 def test_fields_are_counted_and_the_log_says_each_once() -> None:
-    worker = Told(unknown_fields="count")
+    worker = ReportingWorker(unknown_fields="count")
     worker.take(0)
     worker.take(3)
     assert shown(worker.metrics)[COUNTED] == {("note",): 4.0, ("more",): 2.0}
@@ -55,7 +55,7 @@ def test_fields_are_counted_and_the_log_says_each_once() -> None:
 
 
 def test_rows_that_are_only_relearned_are_not_counted() -> None:
-    worker = Told(committed=5, unknown_fields="count")
+    worker = ReportingWorker(committed=5, unknown_fields="count")
     worker.take(0, relearned=True)
     assert COUNTED not in shown(worker.metrics)
     worker.take(3)
@@ -63,7 +63,7 @@ def test_rows_that_are_only_relearned_are_not_counted() -> None:
 
 
 def test_events_that_wait_for_labels_are_counted_when_they_come_and_not_once_more() -> None:
-    worker = Told(unknown_fields="count")
+    worker = ReportingWorker(unknown_fields="count")
     worker.reporter.advanced(worker.task, records(EVENTS), None, 0)
     worker.reporter.advanced(worker.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
     assert shown(worker.metrics)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
@@ -75,12 +75,12 @@ def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(UnknownFields, "__init__", refused)
     monkeypatch.setattr(UnknownFields, "count", refused)
-    worker = Told()
+    worker = ReportingWorker()
     worker.take(0)
     assert COUNTED not in shown(worker.metrics)
     assert worker.lines() == []
     with pytest.raises(AssertionError, match="somebody counts"):
-        Told(unknown_fields="count")
+        ReportingWorker(unknown_fields="count")
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def test_sets_are_the_same_in_both_formats(n_classes: int, with_sure: bool, plan
     members = rng.random((N, n_classes)) < rng.random((N, 1))
     members[0], members[1] = True, False
     sure = rng.integers(10**6 // n_classes, 10**6, N) if with_sure else None
-    told = Confidence(sure, members=members)
-    plain = [json.loads(v) for v in encode_predictions(rows, score, predicted * 1.0, target, "arow", plan, told)]
-    compact = [fields(v) for v in pack(rows, score, predicted, target, plan, told, challenger).to_list()]
+    confidence = Confidence(sure, members=members)
+    plain = [json.loads(v) for v in encode_predictions(rows, score, predicted * 1.0, target, "arow", plan, confidence)]
+    compact = [fields(v) for v in pack(rows, score, predicted, target, plan, confidence, challenger).to_list()]
     for i, (one, other) in enumerate(zip(plain, compact, strict=True)):
         assert one["set"] == np.flatnonzero(members[i]).tolist()
         assert confidence_of(other) == confidence_of(one)
@@ -53,9 +53,9 @@ def test_intervals_are_the_same_in_both_formats_and_an_end_may_be_missing(plan: 
     rows, score = batch(target), rng.normal(size=(N, 1)) * 1e9
     width = np.exp(rng.normal(size=N) * 100.0)
     width[:3] = math.inf
-    told = Confidence(ends=(score[:, 0] - width, score[:, 0] + width))
-    plain = [json.loads(v) for v in encode_predictions(rows, score, score[:, 0], target, "rls", plan, told)]
-    packed = pack(rows, score, score[:, 0], target, plan, told).to_list()
+    confidence = Confidence(ends=(score[:, 0] - width, score[:, 0] + width))
+    plain = [json.loads(v) for v in encode_predictions(rows, score, score[:, 0], target, "rls", plan, confidence)]
+    packed = pack(rows, score, score[:, 0], target, plan, confidence).to_list()
     for i, one in enumerate(plain):
         finite = math.isfinite(width[i])
         assert one["low"] == (score[i, 0] - width[i] if finite else None)

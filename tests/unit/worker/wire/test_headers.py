@@ -23,7 +23,7 @@ from driftway.worker.wire.headers import Header, Headers, LazyHeaders, joined_he
 from driftway.worker.wire.rejections import answered_offset, headers_of, lost_part, own_headers
 from tests.support.examples import examples
 from tests.unit.worker.rows import events, model_settings, pieces, records
-from tests.unit.worker.stream.recording_checkpoint import fresh
+from tests.unit.worker.stream.recording_checkpoint import new_task
 
 NAMES = "a", "b", "offset", ""
 OWN = st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.binary(max_size=3))), max_size=4)
@@ -111,7 +111,7 @@ def test_what_is_written_again_has_them_too(since: int) -> None:
         first.advance(WHOLE.before(since), emit=False)
     model = Model(SOME, 3)
     model.load(first.save())
-    task, checkpoint = fresh()
+    task, checkpoint = new_task()
     task.reset()
     task.restore_from(RestoreResult(model, since, since, None, missing_outputs=repair))
     for start in range(since, 60, 7):

@@ -28,12 +28,12 @@ SCHEMA = EventSchema.parse(["x", "more:missing=0"], id="id", label="y")
 NESTED = EventSchema.parse(["x", "more:missing=0"], id="a.0.id", label="y")
 
 
-class Literal(str):
+class NumberText(str):
     """A number as written."""
 
 
 IDS = st.recursive(
-    NUMBERS.map(Literal) | TEXTS | st.sampled_from([True, False, None]),
+    NUMBERS.map(NumberText) | TEXTS | st.sampled_from([True, False, None]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
@@ -41,7 +41,7 @@ IDS = st.recursive(
 
 def written(value: Any, ascii_only: bool = False, space: str = "") -> str:
     """Write a value as JSON, with numbers as they are: the oracle, apart from white space and escapes."""
-    if isinstance(value, Literal):
+    if isinstance(value, NumberText):
         return str(value)
     if isinstance(value, list):
         return "[" + f",{space}".join(written(item, ascii_only, space) for item in value) + "]"

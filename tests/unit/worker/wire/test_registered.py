@@ -144,8 +144,8 @@ def test_what_is_written_is_read_by_fastavro_and_protobuf(name: str) -> None:
     kind, rng = kind_of(target), np.random.default_rng(2)
     batch, score, predicted = drawn(target, n)
     texts = pieces.class_texts(target) if target.n_classes else []
-    for told in confidences(target, score, rng):
-        said = batch, score, predicted, target, "arow:C=0.1, é", 5, told, 77
+    for answers in confidences(target, score, rng):
+        said = batch, score, predicted, target, "arow:C=0.1, é", 5, answers, 77
         values, others = (encode(*said).to_list() for encode in (avro.encode_predictions, protobuf.encode_predictions))
         ids = expected_ids(batch)
         for i, (value, other) in enumerate(zip(values, others, strict=True)):
@@ -167,11 +167,15 @@ def test_what_is_written_is_read_by_fastavro_and_protobuf(name: str) -> None:
                 "y": label,
             }
             if texts:
-                wanted["probability"] = None if told.sure is None else int(told.sure[i]) / 1e6
-                inside = None if told.members is None else np.flatnonzero(told.members[i]).tolist()
+                wanted["probability"] = None if answers.sure is None else int(answers.sure[i]) / 1e6
+                inside = None if answers.members is None else np.flatnonzero(answers.members[i]).tolist()
                 wanted["set"] = None if inside is None else [texts[c] for c in inside]
             else:
-                ends = (math.inf, math.inf) if told.ends is None else (float(told.ends[0][i]), float(told.ends[1][i]))
+                ends = (
+                    (math.inf, math.inf)
+                    if answers.ends is None
+                    else (float(answers.ends[0][i]), float(answers.ends[1][i]))
+                )
                 wanted["low"], wanted["high"] = (end if math.isfinite(end) else None for end in ends)
             assert read(value, kind) == wanted
             assert read_message(other, kind) == {**wanted, **({"set": wanted["set"] or []} if texts else {})}
@@ -218,11 +222,11 @@ def test_a_schema_with_one_field_more_is_compatible_in_both_directions(kind: str
     """What a version writes that does not know probabilities, intervals or sets is read by one that does, and back."""
     target = TARGETS[kind]
     batch, score, predicted = drawn(target, 20)
-    told = confidences(target, score, np.random.default_rng(1))[-1]
+    answers = confidences(target, score, np.random.default_rng(1))[-1]
     written = json.loads(avro_schema(kind))
     without = {**written, "fields": written["fields"][:-2]}
     more = {**written, "fields": [*written["fields"], {"name": "z", "type": ["null", "long"], "default": None}]}
-    value = avro.encode_predictions(batch, score, predicted, target, "pa1", 1, told).to_list()[0] or b""
+    value = avro.encode_predictions(batch, score, predicted, target, "pa1", 1, answers).to_list()[0] or b""
     full = read(value, kind)
     assert read(value, kind, fastavro.parse_schema(more)) == {**full, "z": None}
     fewer = read(value, kind, fastavro.parse_schema(without))
@@ -243,9 +247,11 @@ def test_json_has_the_header_in_front_and_fits_its_schema(name: str) -> None:
     Draft7Validator.check_schema(schema)
     check = Draft7Validator(schema)
     for plan in (1, 2):
-        for told in confidences(target, score, np.random.default_rng(3)):
-            plain = encode_predictions(batch, score, predicted * 1.0, target, "pa1", plan, told).to_list()
-            framed = encode_predictions(batch, score, predicted * 1.0, target, "pa1", plan, told, header(9)).to_list()
+        for answers in confidences(target, score, np.random.default_rng(3)):
+            plain = encode_predictions(batch, score, predicted * 1.0, target, "pa1", plan, answers).to_list()
+            framed = encode_predictions(
+                batch, score, predicted * 1.0, target, "pa1", plan, answers, header(9)
+            ).to_list()
             assert framed == [header(9) + (one or b"") for one in plain]
             for value, one in zip(framed, plain, strict=True):
                 assert value is not None
@@ -261,8 +267,8 @@ def test_json_has_the_header_in_front_and_fits_its_schema(name: str) -> None:
 def test_tools_read_every_format_alike(name: str) -> None:
     target = TARGETS[name]
     batch, score, predicted = drawn(target, 30)
-    for told in confidences(target, score, np.random.default_rng(4)):
-        ours = predicted * 1.0, target, "pa1", 2, told
+    for answers in confidences(target, score, np.random.default_rng(4)):
+        ours = predicted * 1.0, target, "pa1", 2, answers
         plain = encode_predictions(batch, score, *ours).to_list()
         framed = encode_predictions(batch, score, *ours, header(3)).to_list()
         binary = avro.encode_predictions(batch, score, *ours, 4).to_list()
@@ -292,8 +298,8 @@ def reads(value: bytes) -> bool:
 
 def test_what_is_cut_or_no_prediction_is_refused() -> None:
     batch, score, predicted = drawn(TARGETS["multiclass"], 1)
-    told = confidences(TARGETS["multiclass"], score, np.random.default_rng(4))[2]
-    value = avro.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, told, 4)[0] or b""
+    answers = confidences(TARGETS["multiclass"], score, np.random.default_rng(4))[2]
+    value = avro.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
     for end in range(HEADER_BYTES + 1, len(value)):
         with pytest.raises(ValueError, match="not a prediction in Avro"):
             read_fields(value[:end])
@@ -301,7 +307,7 @@ def test_what_is_cut_or_no_prediction_is_refused() -> None:
     for bad in (b"\x02x", b"\x01", b"\xff" * 12, b"\x0cbinary"):
         with pytest.raises(ValueError, match="not a prediction in Avro"):
             read_place(header(1) + bad)
-    other = protobuf.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, told, 4)[0] or b""
+    other = protobuf.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
     whole = [end for end in range(HEADER_BYTES + 1, len(other)) if reads(other[:end])]
     assert len(whole) <= 3 + TARGETS["multiclass"].n_classes, "at the ends of fields that may lack"
     assert read_fields(other + b"\xfa\x01\x01z") == read_fields(other), "a field that is not known"

@@ -114,16 +114,16 @@ def test_a_rejection_that_does_not_fit_tells_length_digest_and_beginning(
     cut = whole.within(whole.size - 1)
     assert cut.size <= SMALL_RECORD
     assert cut.headers[: len(whole.headers)] == whole.headers
-    told = dict(cut.headers)
-    assert told["truncated"] == b"true"
+    cut_headers = dict(cut.headers)
+    assert cut_headers["truncated"] == b"true"
     for given, kept, most, prefix in ((value, cut.value, FIRST_BYTES, ""), (key, cut.key, MAX_KEY, "key-")):
         if given is None or len(given) <= most:
             assert kept == given
-            assert f"{prefix}length" not in told
+            assert f"{prefix}length" not in cut_headers
         else:
             assert kept == given[:FIRST_BYTES]
-            assert told[f"{prefix}length"] == b"%d" % len(given)
-            assert told[f"{prefix}sha256"] == hashlib.sha256(given).hexdigest().encode()
+            assert cut_headers[f"{prefix}length"] == b"%d" % len(given)
+            assert cut_headers[f"{prefix}sha256"] == hashlib.sha256(given).hexdigest().encode()
 
 
 def test_headers_that_are_too_long_to_be_passed_are_counted_instead() -> None:

@@ -140,10 +140,10 @@ def test_numbers_are_read_in_their_unit(number: float, unit: str) -> None:
 
 def test_a_number_is_no_time_without_a_unit() -> None:
     schema = schema_of("made:time=day", time="at")
-    told = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
+    message = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
     for number in ("47606400000", "1700000000", '"1732451400000000000"', "0", "-1"):
-        assert row([b'{"made":%s}' % number.encode()], schema) == f"made {told}"
-        assert row([b'{"made":"2026-11-24","at":%s}' % number.encode()], schema) == f"at {told}"
+        assert row([b'{"made":%s}' % number.encode()], schema) == f"made {message}"
+        assert row([b'{"made":"2026-11-24","at":%s}' % number.encode()], schema) == f"at {message}"
     assert row([b'{"made":"2026-11-24","at":"2026-11-24"}'], schema)[0] == [24.0]
 
 
