@@ -16,10 +16,10 @@ from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_security import NEEDED, PASSWORD, GrantedTopics, scram
 from tests.support import registered
 from tests.support.kafka import TopicSpec, admin, await_until, create_topic, create_topics, produce, read_all, unique
-from tests.support.mending import apply
+from tests.support.kafka_commands import apply
 from tests.support.process import Driftway, driftway
 from tests.support.registry import Stub
-from tests.support.secure import Secured, add_user, scram_kafka
+from tests.support.secured_kafka import Secured, add_user, scram_kafka
 
 FAULTS = {
     ("cluster", "group protocol", "error"): "session of 500 ms",

@@ -14,7 +14,7 @@ from tests.broker.test_models import CHALLENGER, PLAIN, ROWS, change, models
 from tests.broker.test_models_restored import KEEPS_ALL
 from tests.broker.test_policies import learn
 from tests.support.delayed_labels import late_stream
-from tests.support.evaluated import accuracy_of
+from tests.support.evaluated_predictions import accuracy_of
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway

@@ -16,7 +16,7 @@ from driftway.worker.wire.codec import encode_events
 from tests.support.audit import Scores, bits, expected_scores, placed_score
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
-from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
+from tests.support.secured_kafka import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
 from tests.support.selection import slow_but
 
 LEARNER = "dfop:mu=0.01"

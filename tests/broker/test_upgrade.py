@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
 from tests.regenerate.upgrade_sample import CHALLENGERS, FOLDER, LEARNED, PARTITIONS, TOPICS, new_scenario
-from tests.support import laid_topics
+from tests.support import stored_topics
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, produce
 from tests.support.process import Driftway, driftway
@@ -23,15 +23,15 @@ def test_samples_are_small() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_worker_continues_what_an_earlier_version_has_left(kafka: str, version: str) -> None:
-    found = laid_topics.read(FOLDER / f"{version}.json.gz")
-    laid_topics.remove(kafka, ["upgrade-events", *(f"upgrade-events.upgrade-group.{name}" for name in TOPICS)])
+    found = stored_topics.read(FOLDER / f"{version}.json.gz")
+    stored_topics.remove(kafka, ["upgrade-events", *(f"upgrade-events.upgrade-group.{name}" for name in TOPICS)])
     scenario = new_scenario(kafka)  # its topics are replaced by those of the earlier version
-    laid_topics.remove(kafka, [scenario.topic, *(f"{scenario.prefix}.{name}" for name in TOPICS)])
-    known = laid_topics.lay(kafka, scenario.topic, found["topics"][""], None)
+    stored_topics.remove(kafka, [scenario.topic, *(f"{scenario.prefix}.{name}" for name in TOPICS)])
+    known = stored_topics.lay(kafka, scenario.topic, found["topics"][""], None)
     for name in TOPICS:
         more = {"cleanup_policy": "compact", "max_message_bytes": "10485760"} if name == "snapshots" else {}
-        laid_topics.lay(kafka, f"{scenario.prefix}.{name}", found["topics"][name], known, **more)
-    commit(scenario, [(offset, text.replace(laid_topics.NO_ID, known)) for offset, text in found["committed"]])
+        stored_topics.lay(kafka, f"{scenario.prefix}.{name}", found["topics"][name], known, **more)
+    commit(scenario, [(offset, text.replace(stored_topics.NO_ID, known)) for offset, text in found["committed"]])
     expected = {(partition, offset): float.fromhex(score) for partition, offset, score in found["scores"]}
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*CHALLENGERS)) as worker:
         worker.await_text("running")

@@ -21,7 +21,7 @@ from tests.support.audit import bits
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset, java_hash, produce
 from tests.support.process import Driftway, driftway
-from tests.support.unclean import UNCLEAN, UncleanElection, all_running, cut_log
+from tests.support.unclean_election import UNCLEAN, UncleanElection, all_running, cut_log
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from driftway import __version__
 from driftway.workbench.broker import LocalKafka
-from tests.support import laid_topics
+from tests.support import stored_topics
 from tests.support.fault_scenario import DETECTORS, OUTPUTS, FaultScenario
 from tests.support.kafka import await_until, committed_offset
 from tests.support.process import Driftway, driftway
@@ -40,7 +40,7 @@ def main() -> None:
             await_until(lambda: auditor.seen >= PARTITIONS * LEARNED, 60, "all rows predicted")
             await_until(lambda: _committed(scenario) == [LEARNED] * PARTITIONS, 60, "all rows committed")
             worker.kill()
-        known = laid_topics.topic_id(scenario.bootstrap, scenario.topic)
+        known = stored_topics.topic_id(scenario.bootstrap, scenario.topic)
         names = {"": scenario.topic} | {name: f"{scenario.prefix}.{name}" for name in TOPICS}
         committed = [committed_offset(scenario.bootstrap, scenario.group, scenario.topic, p) for p in range(PARTITIONS)]
         FOLDER.mkdir(exist_ok=True)
@@ -52,13 +52,13 @@ def main() -> None:
         assert exported.code == 0, exported
         content = {
             "version": __version__,
-            "topics": {name: laid_topics.taken(scenario.bootstrap, topic, known) for name, topic in names.items()},
-            "committed": [[offset, text.replace(known, laid_topics.NO_ID)] for offset, text in committed],
+            "topics": {name: stored_topics.taken(scenario.bootstrap, topic, known) for name, topic in names.items()},
+            "committed": [[offset, text.replace(known, stored_topics.NO_ID)] for offset, text in committed],
             "later": [[event.decode() for event in scenario.events[p][LEARNED:]] for p in range(PARTITIONS)],
             "scores": [[*place, score.hex()] for place, score in sorted(scenario.expected.items())],
         }
     place = FOLDER / f"{__version__}.json.gz"
-    laid_topics.write(place, content)
+    stored_topics.write(place, content)
     print(f"{place.name}: {place.stat().st_size / 1e3:.0f} kB, {model.name}: {model.stat().st_size / 1e3:.0f} kB")
 
 

@@ -28,7 +28,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_
 from driftway.workbench.broker import distribution
 from driftway.workbench.broker.maven import maven
 from driftway.worker.errors import Failure
-from tests.support.secure import free_port
+from tests.support.secured_kafka import free_port
 
 APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
 START_SECONDS = 120

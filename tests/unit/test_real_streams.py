@@ -67,7 +67,7 @@ def test_a_test_of_several_streams_does_without_those_that_are_not_here(
 
 @pytest.mark.usefixtures("nothing_here")
 def test_skips_are_one_line_and_what_to_do_is_said() -> None:
-    tests = "tests/unit/learners/test_parts.py", "tests/unit/producers/test_catalogue.py"
+    tests = "tests/unit/learners/test_nmf.py", "tests/unit/producers/test_catalogue.py"
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "data", *tests]
     done = subprocess.run(argv, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
     skipped = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]

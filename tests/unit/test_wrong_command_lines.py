@@ -15,7 +15,7 @@ from driftway.cli import main
 from driftway.commands import load
 from driftway.worker.kafka import client_config
 from tests.support.examples import repetitions
-from tests.support.wrong_lines import CLOSED, STARTS_SOMETHING, wrong_lines
+from tests.support.wrong_command_lines import CLOSED, STARTS_SOMETHING, wrong_lines
 
 LINES, SEED = 300, 40
 CODES = {0, 1, 2, 4, 5}

@@ -10,12 +10,12 @@ import pytest
 import driftway as dw
 from tests.broker.test_upgrade import FOLDER, VERSIONS
 from tests.regenerate.upgrade_sample import LEARNED
-from tests.support import laid_topics
+from tests.support import stored_topics
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_model_file_continues_with_the_same_bits(version: str) -> None:
-    found = laid_topics.read(FOLDER / f"{version}.json.gz")
+    found = stored_topics.read(FOLDER / f"{version}.json.gz")
     model = dw.load(FOLDER / f"{version}.driftway")
     rows = [json.loads(event) for event in found["later"][0]]
     expected = [float.fromhex(score) for partition, offset, score in found["scores"] if partition == 0]

@@ -14,7 +14,7 @@ import pytest
 
 from driftway.workbench.broker.maven import BUNDLES, maven
 from driftway.worker.errors import Failure
-from tests.support.secure import HOST, make_certificates
+from tests.support.secured_kafka import HOST, make_certificates
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -19,7 +19,7 @@ from driftway.worker.wire.events import Reject
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub
-from tests.support.secure import make_certificates
+from tests.support.secured_kafka import make_certificates
 from tests.support.selection import slow_but_each_once
 
 DEEP = "[" * 100_000
