@@ -70,7 +70,7 @@ def worker_settings(**more: Any) -> WorkerSettings:
     return WorkerSettings("nowhere:1", "EVENTS", "g", MODEL, **more)
 
 
-def fresh(
+def new_task(
     position: int = 0, committed: int = 0, model: Model | None = None, **more: Any
 ) -> tuple[Task, RecordingCheckpoint]:
     """Return a task that was just restored, by default at the beginning of the log, and its checkpoint."""
