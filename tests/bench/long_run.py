@@ -28,7 +28,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Section:
-    """A stretch of the log, from one mark to the next.
+    """A section of the log, from one mark to the next.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
         The worker ended, or stands still.
     """
     worker.await_until(lambda: worker.events("running"), START_SECONDS, "the worker is running")
-    # The first stretch starts here and not at the first commit, which already covers the first batches.
+    # The first section starts here and not at the first commit, which already covers the first batches.
     samples = [Sample(logged_at(worker.events("running")[0]), 0, worker.usage())]
     oldest = 0
     while samples[-1].rows < rows:
@@ -102,7 +102,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
 
 
 def _sections(samples: Sequence[Sample], marks: Sequence[int]) -> list[Section]:
-    """Return the stretches; times and CPU seconds at a mark are interpolated, memory is that of the next sample."""
+    """Return the sections; times and CPU seconds at a mark are interpolated, memory is that of the next sample."""
     rows = [sample.rows for sample in samples]
     seconds = np.interp(marks, rows, [sample.seconds for sample in samples])
     cpu = np.interp(marks, rows, [sample.usage.cpu_seconds for sample in samples])

@@ -27,10 +27,10 @@ def test_a_worker_continues_what_an_earlier_version_has_left(kafka: str, version
     stored_topics.remove(kafka, ["upgrade-events", *(f"upgrade-events.upgrade-group.{name}" for name in TOPICS)])
     scenario = new_scenario(kafka)  # its topics are replaced by those of the earlier version
     stored_topics.remove(kafka, [scenario.topic, *(f"{scenario.prefix}.{name}" for name in TOPICS)])
-    known = stored_topics.lay(kafka, scenario.topic, found["topics"][""], None)
+    known = stored_topics.restore_topic(kafka, scenario.topic, found["topics"][""], None)
     for name in TOPICS:
         more = {"cleanup_policy": "compact", "max_message_bytes": "10485760"} if name == "snapshots" else {}
-        stored_topics.lay(kafka, f"{scenario.prefix}.{name}", found["topics"][name], known, **more)
+        stored_topics.restore_topic(kafka, f"{scenario.prefix}.{name}", found["topics"][name], known, **more)
     commit(scenario, [(offset, text.replace(stored_topics.NO_ID, known)) for offset, text in found["committed"]])
     expected = {(partition, offset): float.fromhex(score) for partition, offset, score in found["scores"]}
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*CHALLENGERS)) as worker:

@@ -79,13 +79,13 @@ def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protoc
     ):
         scenario.fill(0, BEFORE)
         auditor.await_all(PARTITIONS * BEFORE)
-        deed = threading.Thread(target=happen, name="fault")
-        deed.start()
+        action = threading.Thread(target=happen, name="fault")
+        action.start()
         fed = BEFORE
         while fed < ROWS and not over.wait(PIECE_SECONDS):
             scenario.produce(fed, fed + PIECE)
             fed += PIECE
-        deed.join()
+        action.join()
         if failed:
             raise failed[0]
         ended_at = time.monotonic()

@@ -37,7 +37,7 @@ def attributes(partition: int, offset: int, time: str) -> list[tuple[str, bytes]
     ]
 
 
-def spoil(scenario: FaultScenario) -> None:
+def add_times_and_bad_labels(scenario: FaultScenario) -> None:
     """Give the scenario's events a time, and some a label that is none; expect the predictions of such events."""
     parts = {}
     for partition, events in scenario.events.items():
@@ -57,7 +57,7 @@ def spoil(scenario: FaultScenario) -> None:
 )
 def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
-    spoil(scenario)
+    add_times_and_bad_labels(scenario)
 
     def fill(first: int, last: int) -> None:
         for partition, events in scenario.events.items():

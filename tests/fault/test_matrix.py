@@ -59,7 +59,7 @@ def cases(fault: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
+def killed_broker(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
     """A broker shared by the cases that kill it."""
     with own_broker(request.config) as kafka:
         yield kafka
@@ -73,7 +73,7 @@ def heir_of(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Dri
         yield heir
 
 
-def on_stage(bootstrap: str) -> FaultScenario:
+def sensitive_scenario(bootstrap: str) -> FaultScenario:
     """A scenario with drift detectors, so that commits have outputs of every kind except rejections."""
     return FaultScenario(bootstrap, rows=ROWS, detectors=DETECTORS)
 
@@ -119,13 +119,13 @@ def end_and_succeed(scenario: FaultScenario, fault: str, step: Step, protocol: s
 
 @cases("kill")
 def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    summary = end_and_succeed(on_stage(kafka), KILL, step, protocol, client)
+    summary = end_and_succeed(sensitive_scenario(kafka), KILL, step, protocol, client)
     assert "exit code -9" in summary
 
 
 @cases("raise")
 def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    summary = end_and_succeed(on_stage(kafka), RAISE, step, protocol, client)
+    summary = end_and_succeed(sensitive_scenario(kafka), RAISE, step, protocol, client)
     assert "exit code 1" in summary
     assert "Mishap: at partition" in summary
 
@@ -133,7 +133,7 @@ def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step
 @cases("stop")
 def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
     """A worker stopped at the step until its successor has predicted all rows, then resumed."""
-    scenario, static = on_stage(kafka), PROTOCOLS[protocol].static
+    scenario, static = sensitive_scenario(kafka), PROTOCOLS[protocol].static
     zombie = FaultyDriftway(STOP, step, NTH, *member(scenario, protocol, "zombie", "--client", client))
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(zombie)
@@ -164,7 +164,7 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
 
 @cases("second")
 def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str, client: str) -> None:
-    scenario = on_stage(kafka)
+    scenario = sensitive_scenario(kafka)
     with (
         scenario.auditor() as auditor,
         FaultyDriftway(SECOND, step, NTH, *member(scenario, protocol, "victim", "--client", client)) as victim,
@@ -176,9 +176,9 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
     require(scenario, auditor)
 
 
-def mishear(scenario: FaultScenario, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
+def disturb(scenario: FaultScenario, protocol: str, step: Step, action: Callable[[Proxy], object], *more: str) -> None:
     """Disturb the next message between worker and broker after the step; the worker recovers by itself."""
-    with Proxy(scenario.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, scenario.auditor() as auditor:
+    with Proxy(scenario.bootstrap) as proxy, Listener(lambda: action(proxy)) as listener, scenario.auditor() as auditor:
         arguments = member(scenario, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)
         with FaultyDriftway(listener.fault, step, NTH, *arguments) as worker:
             worker.await_text("running")
@@ -195,29 +195,29 @@ def mishear(scenario: FaultScenario, protocol: str, step: Step, deed: Callable[[
 @cases("lost")
 def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """The reply is lost together with the connection, as in a network failure; the request may have been executed."""
-    scenario, options = on_stage(kafka), ("--client", client)
-    mishear(scenario, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
+    scenario, options = sensitive_scenario(kafka), ("--client", client)
+    disturb(scenario, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
 
 
 @cases("late")
 def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """By then the client has retried, perhaps in a later transaction, or has been replaced."""
-    scenario, options = on_stage(kafka), ("--client", client)
-    mishear(scenario, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
+    scenario, options = sensitive_scenario(kafka), ("--client", client)
+    disturb(scenario, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
 
 
 @cases("broker")
 def test_broker_that_dies_and_comes_back_costs_nothing(
-    mortal: LocalKafka, step: Step, protocol: str, client: str
+    killed_broker: LocalKafka, step: Step, protocol: str, client: str
 ) -> None:
     """The worker survives, or exits with a message and is started again."""
-    scenario = on_stage(mortal.bootstrap)
+    scenario = sensitive_scenario(killed_broker.bootstrap)
     arguments = member(scenario, protocol, "worker", *RECONNECT, "--client", client)
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
-        first = stack.enter_context(FaultyDriftway(f"{KILL}={mortal.pid}", step, NTH, *arguments))
+        first = stack.enter_context(FaultyDriftway(f"{KILL}={killed_broker.pid}", step, NTH, *arguments))
         first.await_text("running")
-        fed = scenario.feed_until(auditor, lambda: mortal.exit_code() is not None, BEFORE)
-        mortal.restart()
+        fed = scenario.feed_until(auditor, lambda: killed_broker.exit_code() is not None, BEFORE)
+        killed_broker.restart()
         scenario.fill(fed)
         await_until(
             lambda: first.ended or auditor.seen >= len(scenario.expected), 45, "it goes on, or says that it cannot"

@@ -27,7 +27,7 @@ class Event(NamedTuple):
     """An event in the group, at a time in seconds since the first row."""
 
     at: float
-    deed: str
+    action: str
     choice: float
     """Selects the affected member: a position in [0, 1) among the members that are not frozen."""
     seconds: float
@@ -38,10 +38,10 @@ def schedule(seed: int) -> tuple[str, int, list[Event]]:
     """Draw protocol, number of members at the start, and events from a seed."""
     rng = random.Random(seed)
     protocol = rng.choice([name for name, kind in PROTOCOLS.items() if not kind.static])
-    deeds = rng.choices(["kill", "freeze", "join", "leave"], [3, 3, 3, 1], k=rng.randint(3, 6))
+    actions = rng.choices(["kill", "freeze", "join", "leave"], [3, 3, 3, 1], k=rng.randint(3, 6))
     events = [
-        Event(rng.uniform(0.2, FEED_SECONDS), deed, rng.random(), rng.uniform(0.2, 2 * SESSION_MS / 1000))
-        for deed in deeds
+        Event(rng.uniform(0.2, FEED_SECONDS), action, rng.random(), rng.uniform(0.2, 2 * SESSION_MS / 1000))
+        for action in actions
     ]
     return protocol, rng.randint(2, 3), sorted(events)
 
@@ -68,15 +68,15 @@ class Group:
         """Start a member; every third uses the Python client."""
         self.awake.append(self._stack.enter_context(Driftway(*self.arguments, "--client", next(self._clients))))
 
-    def suffer(self, event: Event) -> None:
+    def execute(self, event: Event) -> None:
         """Execute an event; if all members are frozen or gone, a member joins instead."""
-        if event.deed == "join" or not self.awake:
+        if event.action == "join" or not self.awake:
             self.join()
             return
         victim = self.awake.pop(int(event.choice * len(self.awake)))
-        if event.deed == "kill":
+        if event.action == "kill":
             victim.kill()
-        elif event.deed == "leave":
+        elif event.action == "leave":
             victim.terminate()
         else:
             victim.freeze()
@@ -113,12 +113,12 @@ def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
         began = time.monotonic()
         for first in range(0, ROWS, PIECE):
             while events and events[0].at <= time.monotonic() - began:
-                group.suffer(events.pop(0))
+                group.execute(events.pop(0))
             group.thaw()
             scenario.fill(first, first + PIECE)
             time.sleep(max(0.0, began + FEED_SECONDS * (first + PIECE) / ROWS - time.monotonic()))  # pace of the feed
         for event in events:
-            group.suffer(event)
+            group.execute(event)
         group.settle()
         await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
         for worker in group.awake:

@@ -177,29 +177,29 @@ class ClusterFaults(BrokerFaults):
         nodes = self._nodes
         first = int(fault.choice * len(nodes))
         one, other = nodes[first], nodes[first - 1]
-        if fault.deed == schedule.ONE_FROZEN:
+        if fault.action == schedule.ONE_FROZEN:
             with stopped(one):
                 self._hurry.wait(fault.seconds)
-        elif fault.deed == schedule.ROLLING:
+        elif fault.action == schedule.ROLLING:
             for node in nodes:
                 node.terminate()
                 self._start(node)
                 self._hurry.wait(PAUSE_SECONDS)
-        elif fault.deed == schedule.MOVED:
+        elif fault.action == schedule.MOVED:
             client = admin(self._bootstrap)
             with contextlib.suppress(KafkaException):  # where each partition's first replica leads already
                 client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=LOADED_SECONDS)
-        elif fault.deed == schedule.ONE_RESTARTED:
+        elif fault.action == schedule.ONE_RESTARTED:
             one.terminate()
             self._start(one)
         else:
-            dead = (one, other) if fault.deed == schedule.MAJORITY else (one,)
+            dead = (one, other) if fault.action == schedule.MAJORITY else (one,)
             for node in dead:
                 node.kill()
             self._hurry.wait(fault.seconds)
             self._start(*dead)
 
     def _excused_seconds(self, fault: schedule.Fault) -> float:
-        if fault.deed in (schedule.ONE_KILLED, schedule.ONE_FROZEN):
+        if fault.action in (schedule.ONE_KILLED, schedule.ONE_FROZEN):
             return TAKEN_OVER_SECONDS
-        return float("inf") if fault.deed == schedule.MAJORITY else 0.0
+        return float("inf") if fault.action == schedule.MAJORITY else 0.0

@@ -118,12 +118,12 @@ class MemberGroup:
     def inject(self, fault: Fault) -> None:
         """Inject a fault into one of the eligible members, if there is one."""
         eligible = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.awake]
-        deed = fault.deed
-        if deed == schedule.JOIN and len(self.slots) >= self._size + MOST_GUESTS:
-            deed = schedule.LEAVE
-        elif deed == schedule.LEAVE and len(self.slots) <= FEWEST:
-            deed = schedule.JOIN
-        if deed == schedule.JOIN:
+        action = fault.action
+        if action == schedule.JOIN and len(self.slots) >= self._size + MOST_GUESTS:
+            action = schedule.LEAVE
+        elif action == schedule.LEAVE and len(self.slots) <= FEWEST:
+            action = schedule.JOIN
+        if action == schedule.JOIN:
             self._guests += 1
             self.slots.append(MemberPlace(f"guest-{self._guests}"))
             self._start(self.slots[-1])
@@ -131,8 +131,8 @@ class MemberGroup:
             return
         else:
             slot = eligible[int(fault.choice * len(eligible))]
-            self._hit(slot, deed, fault.seconds)
-        self.faults_injected[deed] += 1
+            self._hit(slot, action, fault.seconds)
+        self.faults_injected[action] += 1
 
     def tend(self) -> None:
         """Thaw, reap and restart the members that are due. Called several times a second."""
@@ -176,14 +176,14 @@ class MemberGroup:
         kept = None if self._logs is None else self._logs / f"{slot.name}-{slot.lives}.log"
         slot.member = Member(self._argv(slot.name), kept)
 
-    def _hit(self, slot: MemberPlace, deed: str, seconds: float) -> None:
+    def _hit(self, slot: MemberPlace, action: str, seconds: float) -> None:
         assert slot.member is not None
-        if deed == schedule.KILL:
+        if action == schedule.KILL:
             slot.member.kill()
-        elif deed == schedule.FREEZE:
+        elif action == schedule.FREEZE:
             slot.member.freeze(seconds)
         else:
-            slot.leaving = deed == schedule.LEAVE
+            slot.leaving = action == schedule.LEAVE
             slot.member.terminate()
 
     def _reap(self, slot: MemberPlace, now: float) -> None:

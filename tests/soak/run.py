@@ -165,14 +165,14 @@ class Soak:
         self._minutes = (time.monotonic() - started) / 60
 
     def _inject(self, fault: schedule.Fault) -> None:
-        if fault.deed in OF_BROKER:
-            self.members.faults_injected[fault.deed] += self.broker_faults.inject(fault)
-        elif fault.deed == schedule.LOST:
+        if fault.action in OF_BROKER:
+            self.members.faults_injected[fault.action] += self.broker_faults.inject(fault)
+        elif fault.action == schedule.LOST:
             self.network.lose(fault.choice)
-            self.members.faults_injected[fault.deed] += 1
-        elif fault.deed == schedule.LATE:
+            self.members.faults_injected[fault.action] += 1
+        elif fault.action == schedule.LATE:
             self.network.delay(fault.seconds)
-            self.members.faults_injected[fault.deed] += 1
+            self.members.faults_injected[fault.action] += 1
         else:
             self.members.inject(fault)
 
@@ -219,7 +219,7 @@ class Soak:
     def _sample(self) -> None:
         self.resources.sample([*self.members.living(), SampledProcess(ITSELF, 1, os.getpid())], time.monotonic())
 
-    def _deeds(self) -> tuple[str, ...]:
+    def _actions(self) -> tuple[str, ...]:
         if self.settings.brokers > 1:
             return (*schedule.WEIGHTS, *schedule.OF_CLUSTER)
         return (*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE, *OF_NETWORK)
@@ -261,7 +261,7 @@ class Soak:
             produced=load.sent,
             predicted=sum(one.predicted for one in partitions),
             rejected=sum(one.rejected for one in partitions),
-            faults={deed: members.faults_injected[deed] for deed in self._deeds()},
+            faults={action: members.faults_injected[action] for action in self._actions()},
             restarts=_by_code(members.exits),
             farewells=_by_code(members.farewells),
             duplicates=sum(one.duplicates for one in partitions),

@@ -45,7 +45,7 @@ class Fault(NamedTuple):
     """A fault at a time in seconds since the start of the load."""
 
     at: float
-    deed: str
+    action: str
     choice: float
     """Which member (or kind of request) it affects, as a position in [0, 1) among the eligible ones."""
     seconds: float
@@ -73,16 +73,16 @@ def _of_network(chance: Random) -> Iterator[Fault]:
     at = 0.0
     while True:
         at += chance.expovariate(1 / NETWORK_SECONDS)
-        deed = LOST if chance.random() < LOST_SHARE else LATE
-        yield Fault(at, deed, chance.random(), chance.uniform(*LATE_SECONDS))
+        action = LOST if chance.random() < LOST_SHARE else LATE
+        yield Fault(at, action, chance.random(), chance.uniform(*LATE_SECONDS))
 
 
 def _of_members(chance: Random, session_seconds: float, mean: float) -> Iterator[Fault]:
     at = 0.0
     while True:
         at += chance.expovariate(1 / mean)
-        (deed,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
-        yield Fault(at, deed, chance.random(), session_seconds * chance.uniform(*FREEZE_SESSIONS))
+        (action,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        yield Fault(at, action, chance.random(), session_seconds * chance.uniform(*FREEZE_SESSIONS))
 
 
 def _of_broker(chance: Random, mean: float) -> Iterator[Fault]:
@@ -100,5 +100,5 @@ def _of_cluster(chance: Random, mean: float) -> Iterator[Fault]:
     at = 0.0
     while True:
         at += chance.uniform(2 / 3 * mean, 4 / 3 * mean)
-        (deed,) = chance.choices(list(OF_CLUSTER), list(OF_CLUSTER.values()))
-        yield Fault(at, deed, chance.random(), chance.uniform(*AWAY_SECONDS.get(deed, (0.0, 0.0))))
+        (action,) = chance.choices(list(OF_CLUSTER), list(OF_CLUSTER.values()))
+        yield Fault(at, action, chance.random(), chance.uniform(*AWAY_SECONDS.get(action, (0.0, 0.0))))

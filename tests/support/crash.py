@@ -66,7 +66,7 @@ class Listener:
 
     Parameters
     ----------
-    deed : callable
+    callback : callable
         The callback.
     """
 

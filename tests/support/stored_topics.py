@@ -108,8 +108,8 @@ def remove(bootstrap: str, topics: Sequence[str]) -> None:
         await_until(lambda: not set(present) & set(client.list_topics(timeout=10).topics), END_SECONDS, "topics gone")
 
 
-def lay(bootstrap: str, topic: str, found: Mapping[str, Any], known_id: str | None, **configs: str) -> str:
-    """Create a topic and lay its records at the offsets that they had; return the topic's id.
+def restore_topic(bootstrap: str, topic: str, found: Mapping[str, Any], known_id: str | None, **configs: str) -> str:
+    """Create a topic with records at the offsets that they had before; return the topic's id.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def lay(bootstrap: str, topic: str, found: Mapping[str, Any], known_id: str | No
     create_topic(bootstrap, topic, len(found["ends"]), retention_ms="-1", **configs)
     own = topic_id(bootstrap, topic)
     common = {"bootstrap.servers": bootstrap, "linger.ms": 0}
-    alone, together = Producer(quiet(common)), Producer(quiet({**common, "transactional.id": f"laid-{topic}"}))
+    alone, together = Producer(quiet(common)), Producer(quiet({**common, "transactional.id": f"restore-{topic}"}))
     together.init_transactions(END_SECONDS)
     for number, end in enumerate(found["ends"]):
         rows = [row for row in found["rows"] if row[0] == number]
@@ -148,7 +148,7 @@ def _transactions(rows: Sequence[Row], end: int) -> Iterator[tuple[list[Row], bo
     run: list[Row] = []
     for row in rows:
         if run and row[1] != run[-1][1] + 1:
-            assert row[1] == run[-1][1] + 2, "an aborted transaction cannot be laid"
+            assert row[1] == run[-1][1] + 2, "an aborted transaction cannot be restored"
             yield run, True
             run = []
         run.append(row)

@@ -38,20 +38,20 @@ def test_schedule_is_that_of_its_seed() -> None:
 def test_an_hour_has_every_fault_in_the_order_of_time(seed: int) -> None:
     found = of_an_hour(seed)
     assert [fault.at for fault in found] == sorted(fault.at for fault in found)
-    often = Counter(fault.deed for fault in found)
+    often = Counter(fault.action for fault in found)
     network = {schedule.LOST, schedule.LATE}
     assert set(often) == {*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE, *network}
-    assert 150 < sum(often[deed] for deed in network) < 350
-    assert 250 < sum(often[deed] for deed in schedule.WEIGHTS) < 500
+    assert 150 < sum(often[action] for action in network) < 350
+    assert 250 < sum(often[action] for action in schedule.WEIGHTS) < 500
     assert 20 < often[schedule.RESTART] + often[schedule.OUTAGE] < 50
     assert all(0 <= fault.choice < 1 for fault in found)
-    assert all(5 <= fault.seconds <= 12 for fault in found if fault.deed == schedule.FREEZE)
-    outages = [fault.seconds for fault in found if fault.deed == schedule.OUTAGE]
+    assert all(5 <= fault.seconds <= 12 for fault in found if fault.action == schedule.FREEZE)
+    outages = [fault.seconds for fault in found if fault.action == schedule.OUTAGE]
     assert all(10 <= seconds <= 45 for seconds in outages)
 
 
 def test_most_outages_are_shorter_than_the_budget_of_a_commit() -> None:
-    outages = [f.seconds for seed in range(50) for f in of_an_hour(seed) if f.deed == schedule.OUTAGE]
+    outages = [f.seconds for seed in range(50) for f in of_an_hour(seed) if f.action == schedule.OUTAGE]
     assert sum(seconds < 25 for seconds in outages) > 0.8 * len(outages)
     assert max(outages) > 35
 
@@ -215,12 +215,12 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
 
 def test_a_cluster_has_faults_of_its_own() -> None:
     found = list(takewhile(lambda fault: fault.at < HOUR, faults(3, 18.0, 45.0, cluster=True)))
-    of_brokers = [fault for fault in found if fault.deed in schedule.OF_CLUSTER]
-    assert {fault.deed for fault in found} == {*schedule.WEIGHTS, *schedule.OF_CLUSTER}
+    of_brokers = [fault for fault in found if fault.action in schedule.OF_CLUSTER]
+    assert {fault.action for fault in found} == {*schedule.WEIGHTS, *schedule.OF_CLUSTER}
     assert 60 < len(of_brokers) < 120
     assert all(30 <= later.at - earlier.at <= 60 for earlier, later in pairwise(of_brokers))
     for fault in of_brokers:
-        least, most = schedule.AWAY_SECONDS.get(fault.deed, (0.0, 0.0))
+        least, most = schedule.AWAY_SECONDS.get(fault.action, (0.0, 0.0))
         assert least <= fault.seconds <= most
 
 
