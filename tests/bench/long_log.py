@@ -81,7 +81,7 @@ class Measurements:
     @property
     def growth(self) -> float:
         """Peak RSS after the last row over that after the first tenth."""
-        return self.long_run.stretches[-1].peak_rss / self.long_run.stretches[0].peak_rss
+        return self.long_run.sections[-1].peak_rss / self.long_run.sections[0].peak_rss
 
     def spread(self, figure: str) -> tuple[float, float, float]:
         """Return minimum, median and maximum of a figure over the failovers."""
@@ -90,7 +90,7 @@ class Measurements:
 
     def beyond(self) -> list[str]:
         """Return the bounds that were exceeded."""
-        peak, growth = self.long_run.stretches[-1].peak_rss, self.growth
+        peak, growth = self.long_run.sections[-1].peak_rss, self.growth
         failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MOST_RSS) + [f"RSS grew to {growth:.2f} times"] * (
             growth > MOST_GROWTH
         )
@@ -210,10 +210,10 @@ def long_runs(found: Sequence[Measurements], n: int) -> Table:
     for heading in headings:
         made.add_column(heading, justify="right")
     for one in found:
-        first, last = one.long_run.stretches[0], one.long_run.stretches[-1]
-        peaks = (f"{stretch.peak_rss / 1e6:.0f} MB" for stretch in (first, last))
-        rates = (f"{stretch.rate:,.0f}" for stretch in (first, last))
-        cpu = (f"{stretch.cpu_seconds:.2f}" for stretch in (first, last))
+        first, last = one.long_run.sections[0], one.long_run.sections[-1]
+        peaks = (f"{section.peak_rss / 1e6:.0f} MB" for section in (first, last))
+        rates = (f"{section.rate:,.0f}" for section in (first, last))
+        cpu = (f"{section.cpu_seconds:.2f}" for section in (first, last))
         made.add_row(f"{one.state_bytes:,}", *peaks, f"{one.growth:.3f}", *rates, *cpu)
     return made
 

@@ -55,7 +55,7 @@ class LongRun:
 
     Parameters
     ----------
-    stretches : list of Stretch
+    sections : list of Section
         In the order of the log; the ends of the first and the last are compared.
     oldest_snapshot : int
         Most rows of one partition that a restore would have had to relearn at any moment.

@@ -127,7 +127,7 @@ def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, clien
 def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
     summary = end_and_succeed(sensitive_scenario(kafka), RAISE, step, protocol, client)
     assert "exit code 1" in summary
-    assert "Mishap: at partition" in summary
+    assert "InjectedError: at partition" in summary
 
 
 @cases("stop")
