@@ -202,7 +202,7 @@ def test_a_thousand_rejections_over_all_partitions_stop_a_new_group(kafka: str, 
         produce(kafka, topic, [b'{"amount":%d,"fraud":1}' % i for i in range(600)], partition)
     options = "--input", topic, "--group", group, "--bootstrap", kafka
     with Driftway("worker", *options) as worker:
-        assert worker.wait(60) == 1, worker.story()
+        assert worker.wait(60) == 1, worker.summary()
         assert "events of " in worker.stderr.splitlines()[-1]
         assert "were rejected (no-x 1," in worker.stderr.splitlines()[-1]
     assert read_all(kafka, f"{topic}.{group}.rejected") == []
@@ -220,7 +220,7 @@ def test_rejections_of_a_slow_new_stream_become_visible(kafka: str, topic: str, 
         produce(kafka, topic, [b"?"] * 2000)
         worker.await_condition(lambda: committed_offset(kafka, group, topic)[0] == 2003, "the others too")
         worker.terminate()
-        assert worker.wait() == 0, worker.story()
+        assert worker.wait() == 0, worker.summary()
     assert accounted(kafka, topic, group) == list(range(2003))
 
 
@@ -315,7 +315,7 @@ def test_a_rejected_topic_that_has_gone_stops_the_worker(kafka: str, topic: str,
         client = admin(kafka)
         client.delete_topics([f"{topic}.{group}.rejected"])[f"{topic}.{group}.rejected"].result(timeout=20)
         produce(kafka, topic, [values[0], b"?", values[1]])
-        assert worker.wait(100) == 1, worker.story()
+        assert worker.wait(100) == 1, worker.summary()
         assert "Traceback" not in worker.stderr
         assert f"{topic}.{group}.rejected" in worker.stderr.splitlines()[-1]
     assert committed_offset(kafka, group, topic)[0] <= 1001

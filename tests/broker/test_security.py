@@ -51,7 +51,7 @@ def row(one: Grant) -> str:
     return f"| {kind} | `{name.removesuffix('*')}`{prefix} | {operation} |"
 
 
-class Site:
+class GrantedTopics:
     """Filled topics of one test case, and the grants of its user."""
 
     def __init__(self, broker: Secured, user: str, lacking: Grant | None = None, more: tuple[Grant, ...] = ()) -> None:
@@ -135,7 +135,7 @@ def user(guarded: Secured) -> str:
 
 
 def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> None:
-    site = Site(guarded, user)
+    site = GrantedTopics(guarded, user)
     done = site.worker()
     assert done.code == 0, done.stderr
     site.require_all()
@@ -147,7 +147,7 @@ def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> 
 
 @pytest.mark.parametrize("granted", slow_but([WATCHED], [WATCHED, *zip(WATCHED)]), ids=["all", "read", "write"])
 def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
-    site = Site(guarded, user, more=granted)
+    site = GrantedTopics(guarded, user, more=granted)
     name = create_topic(guarded.plain, f"{site.topic}.{site.group}.alarms")
     done = site.worker("--commit-interval", "10", "--detector", "ddm:min_n=5,warn=0.2,drift=0.5")
     if granted == WATCHED:
@@ -164,7 +164,7 @@ def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted
 @pytest.mark.slow
 def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Secured, user: str) -> None:
     seen: tuple[Grant, ...] = ("TOPIC", "INPUT.GROUP.models", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "DESCRIBE")
-    site = Site(guarded, user, more=seen)
+    site = GrantedTopics(guarded, user, more=seen)
     assert site.worker().code == 0
     place = "--input", site.topic, "--group", site.group, "--bootstrap", guarded.plain
     detector = "ddm:min_n=5,warn=0.2,drift=0.5"
@@ -192,7 +192,7 @@ SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in (("shares", "READ"
 @pytest.mark.parametrize(("topic", "missing"), [("shares", None), ("challengers", None), *SLOW])
 def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, topic: str, missing: str | None) -> None:
     granted = tuple(("TOPIC", f"INPUT.GROUP.{topic}", right) for right in ("READ", "WRITE") if right != missing)
-    site = Site(guarded, user, more=granted)
+    site = GrantedTopics(guarded, user, more=granted)
     name = create_topic(guarded.plain, f"{site.topic}.{site.group}.{topic}")
     done = site.worker(*MORE[topic])
     if missing is None:
@@ -216,7 +216,7 @@ def test_the_document_lists_what_is_tested() -> None:
 def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     guarded: Secured, user: str, lacking: Grant
 ) -> None:
-    site = Site(guarded, user, lacking)
+    site = GrantedTopics(guarded, user, lacking)
     # One commit for all rows: the first ones may need neither a point of accuracy nor a rejection.
     words = sentence(site.worker("--commit-interval", "10"), 1, 2)
     kind, name, _ = site.named(lacking)
@@ -230,7 +230,7 @@ def test_one_missing_acl_stops_the_worker_before_anything_is_written(
 def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str, name: str) -> None:
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
-    site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    site = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
     # One commit for all rows, however slowly they arrive: else commits before the refused one would be visible.
     words = sentence(site.worker("--commit-interval", "10"), 1)
     assert site.named(lacking)[1] in words
@@ -244,7 +244,7 @@ def test_without_transactions_no_offset_passes_an_output_that_was_refused(
 ) -> None:
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
-    site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    site = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
     words = sentence(site.worker("--commit-interval", "10", "--guarantee", "at-least-once"), 1)
     assert site.named(lacking)[1] in words
     assert "uthoriz" in words
@@ -272,7 +272,7 @@ def test_topics_are_created_where_that_is_allowed_and_the_refusal_names_one_wher
 
 
 def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
-    site = Site(guarded, user)
+    site = GrantedTopics(guarded, user)
     words = sentence(site.worker(password="wrong-" + PASSWORD), 1)
     assert words.startswith(f"the broker at {guarded.guarded} refused this client: ")
     assert "uthentication" in words
@@ -330,7 +330,7 @@ def test_a_malformed_secret_is_not_repeated_either(tmp_path: Path, text: str) ->
 def test_a_running_worker_shows_no_secret_and_listens_on_loopback_only(guarded: Secured, user: str) -> None:
     from tests.broker.test_endpoint import event, get
 
-    site = Site(guarded, user)
+    site = GrantedTopics(guarded, user)
     with Driftway(
         "worker", "--input", site.topic, "--group", site.group, "--bootstrap", guarded.guarded, "--learner", LEARNER,
         "--http-port", "0", "--log-format", "json", env={"DRIFTWAY_X": " ".join(scram(user)[1::2])},
@@ -377,7 +377,7 @@ def certificate(folder: Path, name: str, password: str = PASSWORD) -> str:
 @pytest.mark.slow
 def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
-    site = Site(broker, "alice")
+    site = GrantedTopics(broker, "alice")
     words = sentence(site.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
     assert words == f"there is no topic {site.topic}; `driftway topics create` creates it"
     site.require_nothing()
@@ -389,7 +389,7 @@ def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
 @pytest.mark.slow
 def test_without_a_certificate_or_with_the_wrong_key_password_it_is_refused(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
-    site = Site(broker, "nobody")
+    site = GrantedTopics(broker, "nobody")
     bare = f"security.protocol=SSL ssl.ca.location={folder / 'ca.pem'}"
     assert "refused this client" in sentence(site.worker(env={"DRIFTWAY_X": bare}), 1)
     wrong = certificate(folder, "alice", password="not-" + PASSWORD)

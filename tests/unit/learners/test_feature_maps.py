@@ -58,7 +58,7 @@ class MappedCase(Case):
             chain.append((spec.name, given))
             width = create_maps((spec,), width)[0].width
         plain = self.row.oracle(width, self.classes(n_classes), self.kind, **self.given)
-        return oracle.MappedCase(Standardize(plain, width) if self.standardize else plain, chain)
+        return oracle.MappedOracle(Standardize(plain, width) if self.standardize else plain, chain)
 
 
 INEXACT = replace(ROWS["pa1"], exact=False)

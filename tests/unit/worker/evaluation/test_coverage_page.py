@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from driftway.cli import main
 from tests.regenerate import coverage, coverage_methods
-from tests.regenerate.coverage import CLASSES, LEVELS, METHODS, Kept, judged, page, runs_of
+from tests.regenerate.coverage import CLASSES, LEVELS, METHODS, CoverageResult, judged, page, runs_of
 
 ROWS = 2500
 
@@ -60,7 +60,7 @@ def test_a_window_has_the_quantile_of_its_scores():
 def test_a_run_that_is_off_is_named():
     def kept(worst):
         return {
-            (method, level, stream, "auto"): Kept(80.0 if level == 0.8 else 95.0, worst, 1.0, 0.0, 1.0, 1.0)
+            (method, level, stream, "auto"): CoverageResult(80.0 if level == 0.8 else 95.0, worst, 1.0, 0.0, 1.0, 1.0)
             for method in METHODS
             for level in LEVELS
             for stream in ("bike_hour", CLASSES[0])
