@@ -1,8 +1,8 @@
-"""Topics of an earlier version, written into a file and laid into another broker with the same offsets.
+"""Topics of an earlier version, stored in a file and restored on another broker with the same offsets.
 
 The end of a transaction takes an offset of its own. So a gap behind some records means that they were a transaction,
-and they are laid as one. The id of the input's topic stands in commit records, in committed offsets and in snapshots:
-it is replaced.
+and they are restored as one. The id of the input's topic is in commit records, committed offsets and snapshots: it is
+replaced.
 """
 
 from __future__ import annotations
