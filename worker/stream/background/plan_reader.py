@@ -99,9 +99,8 @@ class PlanReader(BackgroundThread):
     def _tell_newest(self, plan: ModelPlan, as_options: bool) -> None:
         """Log the plan with which the worker starts."""
         facts = {"learners": plan.applied_to(self._settings.model).names, **plan.configuration.as_dict()}
-        if not as_options:
-            facts["note"] = "the options differ from the plan; the plan applies, unless --plan from-options is given"
-        self._event_log.event("newest plan", plan=plan.number, **facts)
+        note = "the options differ from the plan; the plan applies, unless --plan from-options is given"
+        self._event_log.event("newest plan", plan=plan.number, **facts, **({} if as_options else {"note": note}))
 
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:

@@ -133,7 +133,7 @@ def test_labels_names_and_what_was_left_out(tmp_path: Path) -> None:
     assert printed[1].startswith("empirical error ")
     assert printed[2:] == [
         "left out 2 rows without label",
-        "left out 1 unusable rows; the first, row 100: a is missing or infinite",
+        "left out 1 unusable row; the first, row 100: a is missing or infinite",
     ]
     model = model_file.load(out).model()
     assert model.settings.target.labels == ("no", "yes")
@@ -184,7 +184,7 @@ def test_held_out_rows_of_another_file(tmp_path: Path) -> None:
         (("seaa",), 2, "there is no stream 'seaa'"),
         ((ROWS, "--test", "seaa"), 2, "there is no stream 'seaa'"),
         ((ROWS, "--test", "mixed"), 1, "mixed has 4 features, the training rows have 3"),
-        ((ROWS, "--skip", "3000"), 1, "has 3000 rows: none is left after the first 3000"),
+        ((ROWS, "--skip", "3000"), 1, "has 3,000 rows: none is left after the first 3000"),
         ((ROWS, "--resume"), 2, "there is nothing to resume"),
         ((ROWS, "--resume", "--force"), 2, "there is nothing to resume"),
         ((ROWS, "--learner", "majority_class"), 2, "majority_class ignores features"),

@@ -126,7 +126,7 @@ def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise()
     with pytest.raises(Failure, match="over 1 feature: column must be < 1, the number of features, got 3"):
         Model(parsed, 3).advance(records([b'{"x":[1],"y":0}']))
     far = make_model_settings(("g_dfop:lambda_source=field,column=1000000000",), Target())
-    with pytest.raises(Failure, match="over 10000 features: column must be < 10000"):
+    with pytest.raises(Failure, match="over 10,000 features: column must be < 10000"):
         compile_kernels(far, "python")
 
 

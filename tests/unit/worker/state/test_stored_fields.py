@@ -103,7 +103,7 @@ def test_a_header_cannot_ask_for_more_than_the_file_holds() -> None:
     model = Model(model_settings("arow"), 3)
     model.advance(records(events()))
     blob = with_header(snapshot.write(model, model.save(), 9), schema={"n_features": 10**6, "names": None})
-    words = r"^F cannot be used by this version: the state of arow over 1000000 features is another in this version: "
+    words = r"^F cannot be used by this version: the state of arow over 1,000,000 features is another in this version: "
     with pytest.raises(Failure, match=words + r"it takes [0-9,]+ bytes, more than the [0-9,]+ that were saved; the "):
         model_file.unpack(blob, "F").model()
 

@@ -242,7 +242,7 @@ def test_the_option_allows_more() -> None:
 
 @pytest.mark.parametrize("d", [10**7, 10**10, 10**18])
 def test_a_state_too_large_to_allocate_is_one_sentence(d: int) -> None:
-    with pytest.raises(Failure, match=rf"^the state of dfop over {d} features cannot be allocated: .+") as caught:
+    with pytest.raises(Failure, match=rf"^the state of dfop over {d:,} features cannot be allocated: .+") as caught:
         Model(model_settings("dfop", n_features=d), 3)
     assert caught.value.exit_code == 1
     assert "\n" not in str(caught.value)

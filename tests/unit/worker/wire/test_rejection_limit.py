@@ -103,7 +103,7 @@ def test_control_characters_of_a_reason_are_not_shown() -> None:
         (
             ("--features", "10000000", "--learner", "dfop"),
             1,
-            "driftway: the state of dfop over 10000000 features cannot be allocated: ",
+            "driftway: the state of dfop over 10,000,000 features cannot be allocated: ",
         ),
     ],
 )
