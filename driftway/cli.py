@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
         except OSError as error:  # of what --help and --version print
             if error.errno not in DISK_FULL:
                 raise
+            _discard_output()
             _say(f"cannot write: {error.strerror}", 1)
             raise click.exceptions.Exit(1) from None
 
@@ -104,6 +105,8 @@ class LazyGroup(click.Group):
         except OSError as error:
             what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
             if error.errno in DISK_FULL:
+                if not error.filename:
+                    _discard_output()
                 say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
@@ -115,6 +118,12 @@ class LazyGroup(click.Group):
             else:
                 raise
             ctx.exit(1)
+
+
+def _discard_output() -> None:
+    """Discard what cannot be written: Python would try again at its end, and exit with another code."""
+    with suppress(OSError, ValueError):  # not a file, or closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

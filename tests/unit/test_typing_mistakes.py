@@ -65,10 +65,11 @@ def test_folder_that_is_not_there_is_said(command: tuple[str, ...], tmp_path: Pa
 def test_full_disk_is_a_sentence_that_names_the_file() -> None:
     done = run("evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "/dev/full")
     assert (done.exit_code, done.stderr) == (1, "driftway: cannot write /dev/full: No space left on device\n")
-    for option in ("--help", "--version"):
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for word in ("--help", "--version", "learners"):
         with open("/dev/full", "wb") as full:
-            command = [sys.executable, "-m", "driftway", option]
-            ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+            command = [sys.executable, "-m", "driftway", word]
+            ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=buffered, check=False)
         assert (ended.returncode, ended.stderr) == (1, b"driftway: cannot write: No space left on device\n")
 
 
