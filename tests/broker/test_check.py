@@ -126,7 +126,7 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
     shown = driftway(*config, "check", *options)  # for people
     assert "  ok       owner of the outputs: they belong to" in shown.stdout
     # How many depends on what the worker has committed of events that wait for labels.
-    assert re.search(r"  ok       sample: \d+ events of .* none would be rejected", shown.stdout), shown.stdout
+    assert re.search(r"  ok       sample: read \d+ events of .* none would be rejected", shown.stdout), shown.stdout
     other = driftway("check", "--input", f"{topic}x", "--group", group, "--bootstrap", kafka)
     assert other.code == 2
     assert f"error    input: there is no topic {topic}x" in other.stdout

@@ -128,7 +128,7 @@ def check(
     wrong += [one.sentence for one in wrong_settings(bootstrap, passthrough, there)]
     if wrong:
         raise Failure("; ".join(wrong))
-    click.echo(f"{plural(len(plan), 'topic')} of {input_topic}, set up as expected", err=True)
+    click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, outputs: str, **more: Any) -> Plan:
