@@ -308,6 +308,12 @@ def cached_only() -> Iterator[None]:
 KEEP_CODE = _keep_code()
 
 
+def unlock(cache: Any) -> None:
+    """After a compilation, with or without success: let other processes go on that wait for the same kernel."""
+    if isinstance(cache, _Cache):  # else numba's own, which keeps nothing
+        cache.unlock()
+
+
 def kept(compiled: Any) -> Any:
     """Attach the cache to a kernel; numba has no public interface for that.
 

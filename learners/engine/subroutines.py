@@ -18,6 +18,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, MakeFunctionToJitFunction, WithLifting
 
+from driftway.learners.engine.kernel_cache import unlock
 from driftway.learners.engine.lowering import Lowering
 from driftway.learners.engine.separate_kernels import KernelLibrary, Library, call_type
 from driftway.learners.engine.type_inference import TypeInference
@@ -130,8 +131,7 @@ class CompiledFunction(CPUDispatcher):
         try:
             return super().compile(sig)
         finally:
-            if hasattr(self._cache, "unlock"):
-                self._cache.unlock()
+            unlock(self._cache)
 
     @cached_property
     def subroutine(self) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from driftway.learners.engine.kernel_cache import kept  # isort: skip - it tells numba what not to load
+from driftway.learners.engine.kernel_cache import kept, unlock  # isort: skip - it tells numba what not to load
 
 import numba
 from numba.core import cgutils
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class _Callback(CFunc):
+    """A C callback that is compiled by one process at a time, as kernels are."""
+
+    _cache: Any
+
+    def compile(self) -> None:
+        try:
+            super().compile()
+        finally:
+            unlock(self._cache)
+
+
 def callback(function: Callable[[int, int, int], None]) -> Callable[[], int]:
     """Make `function` a C callback ``void f(void *, void *, void *)`` that runs without the interpreter.
 
@@ -30,7 +42,7 @@ def callback(function: Callable[[int, int, int], None]) -> Callable[[], int]:
     cache of an earlier process. The callback gets its three pointers as integers.
     """
     word = numba.types.int64
-    made: Any = CFunc(function, ((word, word, word), numba.types.void), locals={}, options={})
+    made: Any = _Callback(function, ((word, word, word), numba.types.void), locals={}, options={})
     made.py_func = function
 
     @cache

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import confluent_kafka
 import numpy as np
@@ -96,3 +100,15 @@ def test_a_kernel_reads_negative_numbers_of_32_bits() -> None:
     rows = np.empty((1, message.WORDS), np.int64)
     assert message.read(np.array([fields.ctypes.data]), rows) == 1
     assert (rows[0, message.ERROR], rows[0, message.PARTITION]) == (-191, 3)
+
+
+def test_a_callback_is_compiled_without_a_lock_that_stays(tmp_path: Path) -> None:
+    """Where its code cannot be written, others would wait for the lock, until the process that holds it ends."""
+    tmp_path.chmod(0o700)
+    compiling = "from driftway.worker.kafka.librdkafka.sender import delivered; print(delivered() != 0)"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", compiling], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".kernel"]
