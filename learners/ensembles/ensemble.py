@@ -49,7 +49,7 @@ class Ensemble(Learner):
 
     @property
     def revision(self) -> int:  # type: ignore[override]
-        """The value of the experts' rules."""
+        """Version of the experts' update rules."""
         return self.base.revision
 
     @property

@@ -48,7 +48,7 @@ class Wrapper(Learner):
 
     @property
     def revision(self) -> int:  # type: ignore[override]
-        """The value of the inner learners' rules."""
+        """Version of the inner learners' update rules."""
         return self.inner.revision
 
     def prediction_cache(self, slots: int) -> Array:

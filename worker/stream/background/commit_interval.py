@@ -46,7 +46,7 @@ class CommitInterval:
 
     @property
     def seconds_left(self) -> float:
-        """How long the worker may wait for messages before it asks again whether commits are due; infinite: for any."""
+        """Longest wait for messages until it must be asked again whether commits are due; infinite if none are open."""
         if self._postponed:
             return POLL_SECONDS
         return max(0.0, min((task.due_at for task in self._tasks.values()), default=float("inf")) - time.monotonic())
