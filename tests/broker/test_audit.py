@@ -45,7 +45,7 @@ def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
 
 
 def audit(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
-    options = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    options = scenario.options
     return driftway("audit", *options, "--learner", learner, *more)
 
 

@@ -38,7 +38,7 @@ def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=400)
     options = *PLAIN, "--metric-window", "77", "--no-standardize", "--detector", "ddm"
     learn(scenario, 0, 100, *options)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
+    place = scenario.options
     assert driftway("audit", *place).code == 0
     change(scenario, "add", CHALLENGER, at=(150, 160))
     change(scenario, "promote", CHALLENGER, at=(200, 200))

@@ -43,7 +43,7 @@ def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
     assert newest["no_change", 0]["worse_p"] < 0.001
     assert newest["no_change", 0]["worse_since"] < 500
     assert "worse_p" not in newest[LEARNER, 0]
-    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    place = scenario.options
     audit = driftway("audit", *place, "--learner", LEARNER, *OPTIONS, "--accuracy-every", str(EVERY))
     assert audit.code == 0, audit.stderr
     shown = driftway("watch", *place, "--once").stdout
@@ -54,7 +54,7 @@ def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
 def test_a_group_that_an_earlier_version_began_goes_on_without_tests_and_can_be_audited(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1500)
     options = scenario.worker(*OPTIONS, "--accuracy-every", str(EVERY), "--stop-at-end")
-    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    place = scenario.options
     scenario.fill(0, 700)
     with EarlierDriftway(*options) as earlier:
         assert earlier.wait() == 0, earlier.summary()

@@ -68,7 +68,7 @@ def predictions(scenario: FaultScenario) -> int:
 
 
 def ask(scenario: FaultScenario, *command: str) -> Finished:
-    return driftway(*command, "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    return driftway(*command, *scenario.options)
 
 
 def test_a_state_whose_rows_were_compacted_away_is_refused_everywhere_with_the_reason(kafka: str) -> None:

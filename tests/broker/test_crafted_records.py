@@ -34,7 +34,7 @@ def require_message(done: Finished, code: int, words: str) -> None:
 
 
 def of(scenario: FaultScenario, *command: str) -> Finished:
-    return driftway(*command, "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    return driftway(*command, *scenario.options)
 
 
 def put(scenario: FaultScenario, key: bytes, value: bytes) -> None:

@@ -47,7 +47,7 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
             assert any(CHANGE <= offset < CHANGE + 300 for offset in offsets), (name, offsets)
             assert len([offset for offset in offsets if offset < CHANGE]) <= 1, (name, offsets)
     assert "drift partition=" in summary + done.stderr
-    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    place = scenario.options
     audited = driftway("audit", *place, "--learner", LEARNER, *WATCH)
     assert audited.code == 0, audited
     assert driftway("audit", *place).code == 0, "what is not named is taken from the group"
@@ -56,7 +56,7 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
 
 
 def audit(scenario: FaultScenario, *more: str) -> Finished:
-    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    place = scenario.options
     return driftway("audit", *place, "--learner", LEARNER, *(more or scenario.watched))
 
 

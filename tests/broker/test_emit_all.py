@@ -60,7 +60,7 @@ def written(scenario: FaultScenario, partition: int) -> list[bytes | None]:
 
 
 def audit(scenario: FaultScenario, *more: str) -> Finished:
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
+    place = scenario.options
     return driftway("audit", *place, *PLAIN, "--learner", LEARNER, *more)
 
 
@@ -185,7 +185,7 @@ def test_those_that_are_gone_are_written_again(kafka: str, later: tuple[str, ...
 def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_one(kafka: str, form: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 300, *ALL, "--output-format", form)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     for name in CHALLENGERS:
         done = driftway("explain", *place, "--offset", "250", "--challenger", name, "--json")
         assert done.code == 0, done

@@ -94,7 +94,7 @@ def test_a_relearned_challenger_joins_and_a_champion_from_a_file_is_demoted(kafk
     first = found[0]["offset"]
     assert 400 <= first < ROWS
     assert [one["score"] for one in found] == scores[first:]
-    done = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, *PLAIN,
+    done = driftway("audit", *scenario.options, *PLAIN,
                     "--learner", LEARNER, "--json")  # fmt: skip
     assert done.code == 0, done
     begun = Model(replace(settings, specs=(Spec.parse(LEARNER),)), 0)
@@ -107,7 +107,7 @@ def test_a_relearned_challenger_joins_and_a_champion_from_a_file_is_demoted(kafk
     learn(scenario, 300, ROWS, *options, "--emit", "all")
     names = Counter(json.loads(one or b"")["learner"] for one in written(scenario, 0))
     assert names == {LEARNER: ROWS, "no_change": 450, f"warm:{LEARNER}": ROWS - 450}
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
+    place = scenario.options
     done = driftway("audit", *place, "--learner", LEARNER, *options, "--json")
     assert done.code == 0, done
     assert json.loads(done.stdout)["partitions"][0]["challengers"] == 2 * ROWS

@@ -35,7 +35,7 @@ PLAIN = "--accuracy-every", str(EVERY)
 
 def models(scenario: FaultScenario, *arguments: str) -> Finished:
     """Run `driftway models`."""
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
+    place = scenario.options
     return driftway("models", *arguments, *place)
 
 
@@ -54,7 +54,7 @@ def history(scenario: FaultScenario) -> list[dict[str, Any]]:
 
 
 def audit(scenario: FaultScenario) -> Finished:
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
+    place = scenario.options
     return driftway("audit", *place, "--learner", LEARNER, *PLAIN)
 
 

@@ -77,7 +77,7 @@ def require_undisturbed(scenario: FaultScenario, *options: str) -> None:
 
 
 def group(scenario: FaultScenario) -> tuple[str, ...]:
-    return "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
+    return scenario.options
 
 
 def require_audited(scenario: FaultScenario, *options: str) -> None:

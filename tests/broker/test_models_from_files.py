@@ -96,7 +96,7 @@ def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: 
     learn(scenario, 150, 300, *PLAIN, "--snapshot-rows", "1000000")
     replaced(scenario, {0: flipped(b"".join(newest_chunks(scenario)), -300)})
     learn(scenario, 300, 400, *PLAIN)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     for offset, names in ((180, [LEARNER]), (200, [LEARNER, "arow"]), (230, [LEARNER, "arow"])):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done

@@ -157,7 +157,7 @@ def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
     change(scenario, "configure", "--metric-window", "30", "--detector", DDM, at=(200,))
     change(scenario, "rollback", at=(350,))
     learn(scenario, 100, 500, *PLAIN)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     for offset, rows in ((180, 180), (300, 30), (480, 130)):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done

@@ -138,7 +138,7 @@ def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     files = {name: str(tmp_path / name) for name in ("plans.json", "predictions.jsonl", "points.jsonl")}
     renamed = {"EVENTS": scenario.topic, "sea": scenario.group, **files}
-    options = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", CHALLENGER
+    options = *scenario.options, "--learner", CHALLENGER
     lines = [
         line for line in typed(PAGE) if line.startswith("driftway ") and not {"worker", "TRADES"} & {*line.split()}
     ]

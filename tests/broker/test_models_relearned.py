@@ -246,7 +246,7 @@ def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -
     scenario = joined(kafka)
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damage(scenario, 300)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     for offset, learners in ((299, [LEARNER]), (300, [LEARNER, CHALLENGER]), (450, [LEARNER, CHALLENGER])):
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
         assert done.code == 0, done
@@ -300,7 +300,7 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
     sentence = refused(scenario, *PLAIN)
     assert "the log begins at 60" in sentence
     assert "--on-restore-failure" in sentence
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     shown = driftway("snapshot", "show", *place, "--at", "450")
     assert shown.code == CANNOT_RESTORE, shown
     assert "the log begins at 60" in shown.stderr
@@ -320,12 +320,7 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
     wanted = whole(scenario, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
     damage(scenario, 300)
     place = (
-        "--input",
-        scenario.topic,
-        "--group",
-        scenario.group,
-        "--bootstrap",
-        kafka,
+        *scenario.options,
         "--partition",
         "0",
         "--at",

@@ -109,7 +109,7 @@ def test_states_and_explanations_of_the_past_are_those_of_their_plan(kafka: str)
     change(scenario, "promote", CHALLENGER, at=[350])
     change(scenario, "drop", LEARNER, at=[450])
     learn(scenario, 300, 500, *PLAIN)
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--partition", "0"
+    place = *scenario.options, "--partition", "0"
     champions = {150: [LEARNER], 300: [LEARNER, CHALLENGER], 400: [CHALLENGER, LEARNER], 480: [CHALLENGER]}
     for offset, names in champions.items():
         done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")

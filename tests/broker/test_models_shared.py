@@ -63,7 +63,7 @@ def test_a_model_that_began_with_a_file_is_demoted_and_promoted_again(kafka: str
     begun.advance(Records(0, *columns(scenario.events[0][:300], 0)))
     model_file.save(file, model_file.pack(begun, begun.save(), 300))
     warm = "frozen:" + LEARNER if frozen else "warm:" + LEARNER
-    near = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka
+    near = scenario.options
     options = (
         *near, *PLAIN, "--warm-start", str(file), *(("--frozen",) if frozen else ()), "--learner", LEARNER,
     )  # fmt: skip

@@ -77,12 +77,7 @@ def work(scenario: FaultScenario, *more: str) -> str:
 def audit(scenario: FaultScenario, *more: str) -> Finished:
     """Run the audit with both clients, which must agree."""
     options = (
-        "--input",
-        scenario.topic,
-        "--group",
-        scenario.group,
-        "--bootstrap",
-        scenario.bootstrap,
+        *scenario.options,
         "--learner",
         LEARNER,
     )

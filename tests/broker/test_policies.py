@@ -73,7 +73,7 @@ def delete_before(scenario: FaultScenario, topic: str, offset: int) -> None:
 
 def require_audit(scenario: FaultScenario) -> None:
     """Require that an audit holds: it begins where a decision took effect."""
-    done = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap)
+    done = driftway("audit", *scenario.options)
     assert done.code == 0, done
 
 

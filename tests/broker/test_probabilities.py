@@ -72,7 +72,7 @@ def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka
 def test_a_group_that_an_earlier_version_began_goes_on_without_and_can_be_audited(kafka: str, form: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1500)
     options = scenario.worker(*OPTIONS[2:], "--output-format", form, "--stop-at-end")
-    place = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    place = scenario.options
     scenario.fill(0, 700)
     with EarlierDriftway(*options) as earlier:
         assert earlier.wait() == 0, earlier.summary()

@@ -44,7 +44,7 @@ def worker(scenario: FaultScenario, *promote: str) -> tuple[str, ...]:
 
 
 def audit(scenario: FaultScenario) -> Finished:
-    place = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap
+    place = scenario.options
     return driftway("audit", *place, *MODELS)
 
 

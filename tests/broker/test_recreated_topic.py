@@ -61,7 +61,7 @@ def expected(scenario: FaultScenario, rows: Iterable[int]) -> list[float]:
 
 def audited(scenario: FaultScenario) -> tuple[int, str]:
     ended = driftway(
-        "audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", scenario.bootstrap, "--learner",
+        "audit", *scenario.options, "--learner",
         "dfop:mu=0.01",
     )  # fmt: skip
     return ended.code, ended.stderr + ended.stdout
@@ -189,7 +189,7 @@ def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_th
         assert ended.code == 0, ended
         assert offsets(scenario) == list(range(200))
     assert "labels_set_aside" not in ended.stderr, "those that are left find their events"
-    audit = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    audit = driftway("audit", *scenario.options)
     assert audit.code == 0, audit
 
 
@@ -215,7 +215,7 @@ def test_labels_that_are_deleted_after_they_were_merged_are_needed_by_a_replay(k
         ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
     assert offsets(scenario) == list(range(200))
-    audit = driftway("audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka)
+    audit = driftway("audit", *scenario.options)
     assert audit.code == 0, audit
 
 

@@ -101,7 +101,7 @@ def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
             assert restored
             assert not any("note" in line for line in restored), restored  # the newest snapshot was used
     auditor.require({place: score for place, score in scenario.expected.items() if place[1] < fed[0]})
-    asked = ["--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER]
+    asked = [*scenario.options, "--learner", LEARNER]
     audited = driftway("audit", *asked, "--learner", "arow", *scenario.watched)
     assert audited.code == 0, audited
 
@@ -131,8 +131,6 @@ def test_an_earlier_version_refuses_what_it_cannot_read_until_it_may_learn_the_l
         replayed.terminate()
         assert replayed.wait() == 0, replayed.summary()
     auditor.require(scenario.expected)
-    audited = driftway(
-        "audit", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER
-    )
+    audited = driftway("audit", *scenario.options, "--learner", LEARNER)
     assert audited.code == 1, audited  # neither version writes what both have written
     assert "@600 differs: expected the field probability, found none" in audited.stderr

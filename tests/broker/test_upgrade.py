@@ -47,12 +47,7 @@ def test_a_worker_continues_what_an_earlier_version_has_left(kafka: str, version
         assert not any("note" in line for line in restored), restored  # the newest snapshot was used
     auditor.require(expected)
     options = [
-        "--input",
-        scenario.topic,
-        "--group",
-        scenario.group,
-        "--bootstrap",
-        kafka,
+        *scenario.options,
         "--learner",
         LEARNER,
         *CHALLENGERS,

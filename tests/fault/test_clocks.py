@@ -106,6 +106,6 @@ def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> No
         require_whole(auditor, scenario, rows)
     timestamps = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{scenario.prefix}.rejected")}
     assert timestamps == {partition: b"%d" % times[partition][rows] for partition in times}
-    options = ("--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER)
+    options = (*scenario.options, "--learner", LEARNER)
     done = driftway("audit", *options)
     assert done.code == 0, done

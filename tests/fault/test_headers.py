@@ -93,7 +93,7 @@ def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, vic
         said = dict(one.headers)
         assert said["__streams.errors.message"] == said["reason"]
         assert said["__streams.errors.offset"] == said["offset"]
-    options = "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--learner", LEARNER
+    options = *scenario.options, "--learner", LEARNER
     assert driftway("audit", *options, *asked).code == 0
     done = driftway("audit", *options, "--cloudevents-source", "/other")
     assert done.code == 1

@@ -98,9 +98,7 @@ def test_snapshots_are_listed_at_once_after_a_worker_was_killed(kafka: str) -> N
     with CrashingDriftway(Step.OFFSETS_SENT, 1, *scenario.worker()) as victim:
         assert victim.wait() == -9, victim.summary()
     died = time.monotonic()
-    done = driftway(
-        "snapshot", "list", "--input", scenario.topic, "--group", scenario.group, "--bootstrap", kafka, "--json"
-    )
+    done = driftway("snapshot", "list", *scenario.options, "--json")
     assert done.code == 0, done
     assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 4
     assert '"committed":1000' in done.stdout.replace(" ", "")

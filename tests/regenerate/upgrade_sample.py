@@ -46,8 +46,7 @@ def main() -> None:
         FOLDER.mkdir(exist_ok=True)
         model = FOLDER / f"{__version__}.driftway"
         exported = driftway(
-            "snapshot", "export", "--input", scenario.topic, "--group", scenario.group,
-            "--bootstrap", scenario.bootstrap, "--partition", "0", "--out", str(model),
+            "snapshot", "export", *scenario.options, "--partition", "0", "--out", str(model),
         )  # fmt: skip
         assert exported.code == 0, exported
         content = {

@@ -172,10 +172,15 @@ class FaultScenario:
         assert victim.process.poll() is not None, "its step was never reached"
         return fed
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Command-line options of the input, the group and the cluster."""
+        return "--input", self.topic, "--group", self.group, "--bootstrap", self.bootstrap
+
     def worker(self, *more: str) -> tuple[str, ...]:
         """Arguments of a worker of the group with frequent commits and a short session timeout."""
         return (
-            "worker", "--input", self.topic, "--group", self.group, "--bootstrap", self.bootstrap,
+            "worker", *self.options,
             "--learner", LEARNER, "--commit-interval", "0.05", "--snapshot-rows", "300",
             "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300", *self.watched, *more,
         )  # fmt: skip
