@@ -73,7 +73,11 @@ def timed(port: int) -> bool:
 
 def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     topic, group, ports = pages
-    await_until(lambda: everything(ports[1]) and timed(ports[1]), 60, "all points")
+    try:
+        await_until(lambda: everything(ports[1]) and timed(ports[1]), 60, "all points")
+    except AssertionError as error:
+        error.add_note(str([status(port) for port in ports]))
+        raise
     found, points = status(ports[1]), newest_points(kafka, f"{topic}.{group}.accuracy")
     assert (found["group"], found["topic"], found["error"]) == (group, topic, None)
     assert {(m["partition"], m["learner"], m["champion"]) for m in found["models"]} == {
