@@ -101,6 +101,7 @@ class Browser:
             [sys.executable, "-c", LAUNCH, str(reads), str(writes), self._path, f"--user-data-dir={self._folder.name}",
              *OPTIONS],
             pass_fds=(reads, writes), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "en_US.UTF-8"},  # in the locale C, some builds have an invalid language
         )  # fmt: skip
         os.close(reads)
         os.close(writes)
