@@ -17,13 +17,21 @@ from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheck
 from driftway.worker.stream.task.restoring import last_commit
 from driftway.worker.stream.task.restoring.restore import restore
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
-from tests.broker.test_policies import learn, learned, refused, require_same
+from tests.broker.test_policies import (
+    REPLAY,
+    RESET,
+    delete_before,
+    learn,
+    learned,
+    refused,
+    require_audit,
+    require_same,
+)
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.selection import slow_but
 
-REPLAY = ("--on-restore-failure", "replay")
 
 
 def restored(scenario: FaultScenario) -> RestoreResult:
@@ -77,16 +85,41 @@ def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: py
 
 def test_offsets_that_are_gone_are_no_cold_start(kafka: str) -> None:
     scenario = learned(kafka)
-    request = ConsumerGroupTopicPartitions(scenario.group, [TopicPartition(scenario.topic, 0, 0)])
-    client = admin(kafka)
-
-    def gone() -> bool:
-        client.alter_consumer_group_offsets([request])[scenario.group].result(timeout=30)
-        client.delete_consumer_groups([scenario.group])[scenario.group].result(timeout=30)
-        return committed_offset(kafka, scenario.group, scenario.topic)[0] < 0
-
-    await_until(gone, 30, "the group is gone")
+    delete_group(scenario)
     sentence = refused(scenario)
     assert "the group's offset is gone (deleted, or expired); the last one was 500" in sentence
     learn(scenario, 500, 1000, *REPLAY)
     require_same(scenario, once=range(1000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_offsets_and_snapshots_that_are_gone_are_no_cold_start(kafka: str, guarantee: str) -> None:
+    """A group was down for longer than the offsets and a snapshot topic that is not compacted are kept."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1000, configs={"snapshots": {"cleanup_policy": "delete"}})
+    scenario.create_output("snapshots")
+    options = "--guarantee", guarantee
+    learn(scenario, 0, 500, *options)
+    delete_group(scenario)
+    delete_before(scenario, f"{scenario.prefix}.snapshots", -1)
+    sentence = refused(scenario, *options)
+    assert f"{scenario.prefix}.snapshots no longer has its first records" in sentence
+    assert "--on-restore-failure reset starts with an empty learner at 0" in sentence
+    refused(scenario, *options, *REPLAY)
+    learn(scenario, 500, 700, *options, *RESET)
+    learn(scenario, 700, 1000, *options)
+    require_same(scenario, once=range(500, 1000), twice=range(500))
+    require_audit(scenario)
+
+
+def delete_group(scenario: FaultScenario) -> None:
+    """Delete the group with its offsets."""
+    request = ConsumerGroupTopicPartitions(scenario.group, [TopicPartition(scenario.topic, 0, 0)])
+    client = admin(scenario.bootstrap)
+
+    def gone() -> bool:
+        client.alter_consumer_group_offsets([request])[scenario.group].result(timeout=30)
+        client.delete_consumer_groups([scenario.group])[scenario.group].result(timeout=30)
+        return committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] < 0
+
+    await_until(gone, 30, "the group is gone")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
-from driftway.worker.settings import LATEST, REPLAY
+from driftway.worker.settings import LATEST, REPLAY, RESET
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan
 from driftway.worker.stream.task.restoring.changed_log import cut_at, in_cut_log, in_new_topic
@@ -70,10 +71,27 @@ def _without_offset(plan: RestorePlan) -> RestoreResult:
     begun = _began_at_the_end(plan)
     where = plan.context.settings, plan.context.partition, plan.low, plan.high
     start = first_offset(*where) if begun is None else begun
+    if begun is None and plan.records_deleted:
+        return _without_any_record(plan, start)
     note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
     return RestoreResult(
         plan.context.make_model(), start, start, None, note, history_start=start if begun is None else None
     )
+
+
+def _without_any_record(plan: RestorePlan, start: int) -> RestoreResult:
+    """Start with an empty learner, if a policy says so: a group that is not new has lost its offset and its records."""
+    settings, where = plan.context.settings, plan.context.where
+    reason = (
+        f"the group's offset is gone (deleted, or expired), and {settings.topics.snapshots} no longer has its first "
+        "records, so the last one is not known"
+    )
+    effect = f"{RESET} starts with {plan.empty_learner} at {start}, and may predict events again"
+    if settings.on_restore_failure != RESET:
+        raise CannotRestore(f"cannot restore {where}: {reason}; --on-restore-failure {effect}")
+    note = f"{reason}; --on-restore-failure {effect}"
+    model = plan.context.make_model()
+    return RestoreResult(model, start, start, None, note, history_start=start, decided=True, new_topic=True)
 
 
 def _began_at_the_end(plan: RestorePlan) -> int | None:

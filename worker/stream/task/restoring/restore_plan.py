@@ -10,6 +10,7 @@ from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
+from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.input_read import InputRead
@@ -95,6 +96,18 @@ class RestorePlan:
         return bool(self.context.settings.label_topic or self.context.settings.topics.shared)
 
     @property
+    def empty_learner(self) -> str:
+        """What a start without a state begins with, for messages."""
+        return "an empty learner" if self.context.settings.model.warm is None else "the model file's learner"
+
+    @property
+    def records_deleted(self) -> bool:
+        """Whether the partition's log of snapshots has lost its beginning, and more than a claim: to retention, say."""
+        context, topic = self.context, self.context.settings.topics.snapshots
+        low, _ = watermarks(context.reader, topic, context.partition, context.deadline)
+        return low > (context.partition == CLAIM_PARTITION)
+
+    @property
     def recreated(self) -> bool:
         """Whether the input topic was deleted and recreated since the last commit; False if ids are not known."""
         return self.last.input_read.recreated(self.context.ids.input) is not None
@@ -146,7 +159,7 @@ class RestorePlan:
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --on-restore-failure."""
         low, committed, reason = self.low, self.committed, reason + self.gone
-        learner = "an empty learner" if self.context.settings.model.warm is None else "the model file's learner"
+        learner = self.empty_learner
         if isinstance(self.context.settings.start, int):
             low = max(low, self.context.settings.start)
         if self.context.settings.on_restore_failure == REPLAY:
