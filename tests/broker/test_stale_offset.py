@@ -112,6 +112,20 @@ def test_offsets_and_snapshots_that_are_gone_are_no_cold_start(kafka: str, guara
     require_audit(scenario)
 
 
+@pytest.mark.slow
+def test_offsets_of_at_least_once_that_are_gone_are_no_cold_start(kafka: str) -> None:
+    """There are no commit records, but the input has lost rows that the newest snapshot has learned."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    options = "--guarantee", "at-least-once"
+    learn(scenario, 0, 500, *options)
+    delete_group(scenario)
+    delete_before(scenario, scenario.topic, 300)
+    sentence = refused(scenario, *options)
+    assert "the group's offset is gone (deleted, or expired); the newest snapshot is at 500" in sentence
+    learn(scenario, 500, 1000, *options, *REPLAY)
+    require_same(scenario, once=range(1000))
+
+
 def delete_group(scenario: FaultScenario) -> None:
     """Delete the group with its offsets."""
     request = ConsumerGroupTopicPartitions(scenario.group, [TopicPartition(scenario.topic, 0, 0)])

@@ -15,6 +15,8 @@ from driftway.worker.stream.task.restoring.restore_context import joined_notes
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
 
+GONE = "the group's offset is gone (deleted, or expired)"
+
 
 def choose(plan: RestorePlan, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
     """Bring a model to the committed offset.
@@ -67,7 +69,9 @@ def choose(plan: RestorePlan, missing: MissingOutputs | None, in_memory_offset: 
 def _without_offset(plan: RestorePlan) -> RestoreResult:
     """Without a committed offset, start a new group as `--start` says; for a lost offset a policy decides."""
     if plan.last.record is not None:
-        return plan.by_policy(f"the group's offset is gone (deleted, or expired); the last one was {plan.committed}")
+        return plan.by_policy(f"{GONE}; the last one was {plan.committed}")
+    if plan.committed:
+        return plan.by_policy(f"{GONE}; the newest snapshot is at {plan.committed}")
     begun = _began_at_the_end(plan)
     where = plan.context.settings, plan.context.partition, plan.low, plan.high
     start = first_offset(*where) if begun is None else begun
@@ -83,7 +87,7 @@ def _without_any_record(plan: RestorePlan, start: int) -> RestoreResult:
     """Start with an empty learner, if a policy says so: a group that is not new has lost its offset and its records."""
     settings, where = plan.context.settings, plan.context.where
     reason = (
-        f"the group's offset is gone (deleted, or expired), and {settings.topics.snapshots} no longer has its first "
+        f"{GONE}, and {settings.topics.snapshots} no longer has its first "
         "records, so the last one is not known"
     )
     effect = f"{RESET} starts with {plan.empty_learner} at {start}, and may predict events again"

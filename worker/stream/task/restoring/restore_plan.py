@@ -73,14 +73,18 @@ class RestorePlan:
         return plan if last.offset is not None or record is not None else plan._without_commit()
 
     def _without_commit(self) -> Self:
-        """Return the plan for a new group; if a snapshot says that the topic was recreated, for its last state.
+        """Return the plan for a new group; for its newest state if the log no longer has the rows of that.
 
-        The broker deletes an offset with its topic, and at-least-once has no record of it.
+        The broker deletes an offset with its topic, or when it expires, and at-least-once has no record of it. While
+        the log has every row, the group begins again: it may have died between its first snapshot and its first offset.
         """
         newest = self.scan_topic(SnapshotScan(self.context.partition, 0, self.high)).newest
-        if newest is None or newest[1].recreated(self.context.ids.input) is None:
+        if newest is None:
             return self
         pointer, read = newest
+        if read.recreated(self.context.ids.input) is None:
+            lost = read.since is not None and read.since < self.low
+            return replace(self, committed=pointer.state_offset) if lost else self
         last = LastCommit(None, None, None, False, self.last.note, read)
         return replace(self, last=last, committed=pointer.state_offset, pointer=pointer)
 
