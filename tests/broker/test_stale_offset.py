@@ -33,7 +33,6 @@ from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.selection import slow_but
 
 
-
 def restored(scenario: FaultScenario) -> RestoreResult:
     model = ModelSettings((Spec.parse(LEARNER),))
     settings = WorkerSettings(scenario.bootstrap, scenario.topic, scenario.group, model)

@@ -86,10 +86,7 @@ def _without_offset(plan: RestorePlan) -> RestoreResult:
 def _without_any_record(plan: RestorePlan, start: int) -> RestoreResult:
     """Start with an empty learner, if a policy says so: a group that is not new has lost its offset and its records."""
     settings, where = plan.context.settings, plan.context.where
-    reason = (
-        f"{GONE}, and {settings.topics.snapshots} no longer has its first "
-        "records, so the last one is not known"
-    )
+    reason = f"{GONE}, and {settings.topics.snapshots} no longer has its first records, so the last one is not known"
     effect = f"{RESET} starts with {plan.empty_learner} at {start}, and may predict events again"
     if settings.on_restore_failure != RESET:
         raise CannotRestore(f"cannot restore {where}: {reason}; --on-restore-failure {effect}")
