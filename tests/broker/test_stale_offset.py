@@ -23,13 +23,14 @@ from tests.broker.test_policies import (
     delete_before,
     learn,
     learned,
+    predicted,
     refused,
     require_audit,
     require_same,
 )
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import admin, await_until, committed_offset
+from tests.support.kafka import admin, await_until, committed_offset, empty
 from tests.support.selection import slow_but
 
 
@@ -123,6 +124,30 @@ def test_offsets_of_at_least_once_that_are_gone_are_no_cold_start(kafka: str) ->
     assert "the group's offset is gone (deleted, or expired); the newest snapshot is at 500" in sentence
     learn(scenario, 500, 1000, *options, *REPLAY)
     require_same(scenario, once=range(1000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decision", [REPLAY, RESET], ids=["replay", "reset"])
+@pytest.mark.parametrize("records", [True, False], ids=["offset-gone", "records-gone"])
+def test_a_decision_about_rows_that_retention_has_taken_needs_another_one(
+    kafka: str, records: bool, decision: tuple[str, str]
+) -> None:
+    """The first option alone does not end in restores that fail for ever: the worker names the second one."""
+    scenario = learned(kafka)
+    scenario.fill(500, 800)
+    if records:
+        delete_group(scenario)
+    else:
+        empty(kafka, f"{scenario.prefix}.snapshots", 1)
+    delete_before(scenario, scenario.topic, 600)
+    assert "--on-restore-failure replay" in refused(scenario)
+    sentence = refused(scenario, *decision)
+    assert "offsets 500 to 500 are needed, the log holds 600 to 800" in sentence
+    assert "--on-offset-out-of-range earliest predicts from 600 on" in sentence
+    learn(scenario, 800, 1000, *decision, "--on-offset-out-of-range", "earliest")
+    places = [place for place, scores in predicted(scenario).items() if len(scores) == 1]
+    assert sorted(offset for _, offset in places) == [*range(500), *range(600, 1000)]
+    require_audit(scenario)
 
 
 def delete_group(scenario: FaultScenario) -> None:

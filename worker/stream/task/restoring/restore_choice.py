@@ -36,24 +36,24 @@ def choose(plan: RestorePlan, missing: MissingOutputs | None, in_memory_offset: 
         A policy refuses.
     """
     last, end = plan.last, plan if missing is None else replace(plan, committed=missing.until)
-    if last.unreadable is not None:
-        return plan.by_policy(last.unreadable)
-    if plan.recreated:
-        return in_new_topic(plan, in_memory_offset)
-    if last.offset is None:
-        return _without_offset(plan)
-    if plan.context.transactions is not None and last.in_transaction and last.record is None:
-        return plan.by_policy(f"offset {last.offset} was committed by a worker, but its own log has no record of it")
     shares = plan.context.settings.topics.shares
-    if missing is not None and shares in missing.present:
-        return end.by_policy(
+    if last.unreadable is not None:
+        found = plan.by_policy(last.unreadable)
+    elif plan.recreated:
+        return in_new_topic(plan, in_memory_offset)
+    elif last.offset is None:
+        found = _without_offset(plan)
+    elif plan.context.transactions is not None and last.in_transaction and last.record is None:
+        found = plan.by_policy(f"offset {last.offset} was committed by a worker, but its own log has no record of it")
+    elif missing is not None and shares in missing.present:
+        found = end.by_policy(
             f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
         )
-    if missing is not None and missing.unrecorded_from is not None and plan.follows_records:
-        return end.by_policy(missing.reason(plan.context.settings.topics))
-    if (cut := cut_at(plan)) is not None:
+    elif missing is not None and missing.unrecorded_from is not None and plan.follows_records:
+        found = end.by_policy(missing.reason(plan.context.settings.topics))
+    elif (cut := cut_at(plan)) is not None:
         return in_cut_log(plan, cut, missing, in_memory_offset)
-    if plan.gap is not None:
+    elif plan.gap is not None:
         found = end.by_policy(_explained_gap(plan, plan.gap))
     elif missing is not None:
         found = _before_lost_outputs(plan, missing)
