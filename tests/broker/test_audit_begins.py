@@ -9,7 +9,7 @@ import pytest
 from tests.broker.test_models import CHALLENGER, PLAIN, change
 from tests.broker.test_models_relearned import KEEPS_ALL
 from tests.broker.test_models_relearned_labels import RelearningScenario
-from tests.broker.test_policies import delete_before, learn
+from tests.broker.test_policies import REPLAY, RESET, commit, delete_before, learn, predicted, refused
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import create_topic, produce
 from tests.support.process import driftway
@@ -64,3 +64,22 @@ def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:
     done = driftway("audit", *scenario.options, "--json")
     assert done.code == 0, done
     assert [one["predictions"] > 0 for one in json.loads(done.stdout)["partitions"]] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [False, True], ids=["events", "label-topic"])
+@pytest.mark.parametrize("decision", [REPLAY, RESET], ids=["replay", "reset"])
+def test_an_audit_begins_where_somebody_has_set_the_first_offset(
+    kafka: str, decision: tuple[str, str], labels: bool
+) -> None:
+    """No worker has committed yet, so there is no commit record from which the offset differs."""
+    scenario = FaultScenario(kafka, partitions=1, rows=500)
+    late = ("--label-topic", create_topic(kafka, f"{scenario.topic}-labels"), "--label-wait", "100") if labels else ()
+    scenario.fill(0, 300)
+    commit(scenario, 200)
+    assert "committed without a snapshot" in refused(scenario, *late)
+    learn(scenario, 300, 500, *late, *decision)
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(200, 500)]
+    done = driftway("audit", *scenario.options, *late, "--json")
+    assert done.code == 0, done
+    assert 200 <= json.loads(done.stdout)["partitions"][0]["begin"] < 500, "at the first snapshot"

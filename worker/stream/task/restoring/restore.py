@@ -91,7 +91,7 @@ def restore(
             found = with_rounds(found, plan)
         if settings.label_topic:
             found = with_labels(found, plan)
-        if last.moved and not settings.label_topic:  # whose orders of labels stay those of the same offsets
+        if last.moved and (last.record is None or not settings.label_topic):  # recorded orders are of these offsets
             found = replace(found, new_topic=True)
         if found.new_topic:
             _begin_outputs(context)
