@@ -14,6 +14,10 @@ LONGEST_TEXT = 10_000
 """Characters of an option's text; a list of features or a schema stays far below."""
 LARGEST_NUMBER = 1e9
 """Of seconds, rates and shares."""
+NUMBERS = {click.IntRange: ("integer", "N"), click.FloatRange: ("number", "NUMBER")}
+"""Type of a parameter -> its name in a refusal, and what stands for a value in the help."""
+PROPERTY = "KEY=VALUE"
+"""Stands in the help for a value that may be a certificate, which ends with a line break."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (
@@ -74,16 +78,21 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def load(name: str) -> click.Command:
-    """Import a command; every option gets its environment variable: DRIFTWAY_ followed by its long name."""
+    """Import a command; every option gets its environment variable: DRIFTWAY_ followed by its long name.
+
+    Numbers get the names that the documentation has, where click would say "integer range".
+    """
     module, attribute = COMMANDS[name][0].split(":")
     command: click.Command = getattr(import_module(module), attribute)
     for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
         if option.envvar is None:
             option.envvar = f"DRIFTWAY_{key.upper()}"
-    for option in (option for one in leaves(command).values() for option in options_of(one).values()):
-        if not isinstance(option.callback, Guarded):  # loaded before, in this process
-            option.callback = Guarded(option.callback)
     for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
+        if not isinstance(parameter.callback, Guarded):  # loaded before, in this process
+            parameter.callback = Guarded(parameter.callback)
+        if type(parameter.type) in NUMBERS:
+            parameter.type.name, metavar = NUMBERS[type(parameter.type)]
+            parameter.metavar = parameter.metavar or metavar
         names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
         if names is not None:
             parameter.type = Completed(names)
@@ -91,15 +100,15 @@ def load(name: str) -> click.Command:
 
 
 class Guarded:
-    """An option's callback that first refuses values which no option can use.
+    """A parameter's callback that first refuses values which no option and no argument can use.
 
-    They come from unset variables of a compose file, a wrong encoding, or a slip. Later they would end in a library's
-    traceback, or abort the process.
+    They come from unset variables of a compose file, an environment file with Windows line ends, a wrong encoding, or a
+    slip. Later they would end in a library's traceback, abort the process, or name another group or class.
 
     Parameters
     ----------
     callback : callable or None
-        The option's own callback.
+        The parameter's own callback.
     """
 
     def __init__(self, callback: Callable[..., Any] | None) -> None:
@@ -109,7 +118,10 @@ class Guarded:
         if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             for value in given if isinstance(given, tuple | list) else (given,):
                 own_type = type(option.type) not in (click.types.StringParamType, Completed)
-                if (why := _unusable(value, option.required, own_type)) is not None:
+                why = _unusable(value, option.required, own_type)
+                if why is None and option.metavar != PROPERTY and isinstance(value, str) and value[-1:] in ("\r", "\n"):
+                    why = "it ends with a line break, as in a file with Windows line ends; leave the line break out."
+                if why is not None:
                     raise click.BadParameter(why, context, option)
         return given if self._callback is None else self._callback(context, option, given)
 

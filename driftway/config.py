@@ -109,15 +109,18 @@ def _per_command(
 
 
 def require_compiler(environ: Mapping[str, str]) -> None:
-    """Fail if numba is told not to compile: kernels have parts that plain Python cannot run.
+    """Fail if numba is told not to compile, as kernels have parts that plain Python cannot run, or cannot start.
 
     Raises
     ------
     UsageFailure
-        It is.
+        It is told so.
     """
     if environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise UsageFailure("NUMBA_DISABLE_JIT is set, but kernels run only compiled: unset it")
+    threads = environ.get("NUMBA_NUM_THREADS") or "1"
+    if not threads.isdecimal() or int(threads) < 1:
+        raise UsageFailure(f"NUMBA_NUM_THREADS={threads} is not an integer of at least 1: unset it")
 
 
 def require_known_variables(environ: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ from driftway.producers.streams.stream import Block, FirstRows, Stream
 from driftway.worker.errors import UsageFailure
 
 __all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
+
+MOST_LISTED = 1000
+"""Entries of a folder, and of those in it, among which a file is looked for to be named: it may be a whole disk."""
 
 
 def open_stream(
@@ -207,9 +211,8 @@ def _unknown(name: str, data_dir: str | None) -> str:
         return without_format(name)
     if Path(name).is_dir():
         try:
-            first = next(
-                (path for path in sorted(Path(name).rglob("*")) if suffix_of(path.name) and path.is_file()), None
-            )
+            some = sorted(islice(Path(name).rglob("*"), MOST_LISTED))
+            first = next((path for path in some if suffix_of(path.name) and path.is_file()), None)
         except OSError as error:
             return f"cannot read the folder {name}: {error.strerror}"
         return f"{name} is a folder: give one of its files" + (f", such as {first}" if first else "")

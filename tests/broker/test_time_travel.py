@@ -187,7 +187,9 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: LearnedInput,
     moved = LearnedInput(scene.bootstrap, create_topic(scene.bootstrap, unique("moved")), unique("group"), {})
     produce(scene.bootstrap, moved.topic, scene.values[1][600:])
     begin = at - 600
-    planted = moved.call("snapshot", "import", path, "--partition", "0", "--at", str(begin))
+    placed = "snapshot", "import", path, "--partition", "0", "--at"
+    assert "other than printable ASCII" in moved.sentence(*placed, str(begin), group="größe", code=2)
+    planted = moved.call(*placed, str(begin))
     assert planted.exit_code == 0, planted.output
     offset, metadata = committed_offset(scene.bootstrap, moved.group, moved.topic)
     pointer = Pointer.parse(metadata)

@@ -11,6 +11,7 @@ from driftway.worker.settings import WorkerSettings
 from tests.unit.worker.rows import model_settings
 
 EMPTY, LONG, ODD, LARGE = "it is empty", "more than 10,000", "not valid UTF-8", "not a finite number"
+LINE = "it ends with a line break"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,19 @@ EMPTY, LONG, ODD, LARGE = "it is empty", "more than 10,000", "not valid UTF-8", 
         (("audit", "--input", "E", "--group", ""), EMPTY),
         (("snapshot", "list", "--input", "E", "--group", ""), EMPTY),
         (("demo", "--rate", "nan"), LARGE),
+        (("worker", "--input", "E", "--group", "g\r"), LINE),
+        (("worker", "--input", "E", "--group", "g", "--labels", "DOWN,UP\r\n"), LINE),
+        (("worker", "--input", "E", "--group", "g", "--bootstrap", "broker:9092\n"), LINE),
+        (("worker", "--input", "E", "--group", "größe", "--client", "python"), "give --client native"),
+        (("evaluate", "sea\r"), LINE),
+        (("evaluate", ""), EMPTY),
+        (("replay", " "), EMPTY),
+        (("schema", "infer", ""), EMPTY),
+        (("models", "drop", "", "--input", "E", "--group", "g"), EMPTY),
+        (("models", "set", "pa1", "", "--input", "E", "--group", "g"), EMPTY),
+        (("snapshot", "show", ""), EMPTY),
+        (("worker", "--input", "E", "--group", "g", "--classes", "2.5"), "'2.5' is not a valid integer."),
+        (("worker", "--input", "E", "--group", "g", "--commit-interval", "1s"), "'1s' is not a valid number."),
     ],
 )
 def test_a_value_that_no_option_can_use_is_one_sentence(arguments: tuple[str, ...], why: str) -> None:
@@ -50,6 +64,17 @@ def test_an_empty_variable_counts_as_unset() -> None:
     done = CliRunner().invoke(main, ["worker", "--input", "E"], env={"DRIFTWAY_GROUP": ""})
     assert done.exit_code == 2
     assert "Missing option '--group'" in done.stderr
+
+
+def test_a_line_break_of_an_environment_file_is_refused_but_not_that_of_a_certificate() -> None:
+    done = CliRunner().invoke(main, ["worker", "--input", "E"], env={"DRIFTWAY_GROUP": "g\r"})
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        2,
+        f"Error: Invalid value for '--group': {LINE}, as in a file with Windows line ends; leave the line break out.",
+    )
+    certificate = "ssl.ca.pem=-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"
+    done = CliRunner().invoke(main, ["worker", "--input", "E", "--group", "g", "-X", certificate, "--learner", "no"])
+    assert "no learner 'no'" in done.stderr
 
 
 def test_a_config_file_is_checked_too(tmp_path) -> None:

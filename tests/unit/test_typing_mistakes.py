@@ -33,6 +33,8 @@ def test_uncompiled_kernels_are_refused() -> None:
     words = "driftway: NUMBA_DISABLE_JIT is set, but kernels run only compiled: unset it"
     assert refusal("learners", NUMBA_DISABLE_JIT="1") == words
     assert run("learners", NUMBA_DISABLE_JIT="0").exit_code == 0
+    words = "driftway: NUMBA_NUM_THREADS=0 is not an integer of at least 1: unset it"
+    assert refusal("learners", NUMBA_NUM_THREADS="0") == words
 
 
 def test_option_before_the_command_is_said_to_stand_there() -> None:
@@ -60,6 +62,24 @@ def test_folder_that_is_not_there_is_said(command: tuple[str, ...], tmp_path: Pa
     assert refusal(*command, "--data-dir", "/no/where", *out) == (
         "driftway: there is no folder /no/where, which --data-dir or DRIFTWAY_DATA names"
     )
+
+
+def test_a_folder_is_refused_without_reading_all_that_is_in_it(tmp_path: Path) -> None:
+    for number in range(1500):
+        (tmp_path / f"{number}").mkdir()
+    (tmp_path / "9" / "x.csv").touch()
+    words = refusal("evaluate", str(tmp_path))
+    assert words.startswith(f"driftway: {tmp_path} is a folder: give one of its files")
+    assert refusal("evaluate", "/").startswith("driftway: / is a folder: give one of its files")
+    assert refusal("train", "sea", "--out", "/") == "driftway: cannot write /: it is a directory"
+
+
+def test_a_picture_needs_no_backend_for_windows(tmp_path: Path) -> None:
+    code = f"from driftway.worker.plots.plotting import *; check_output('{tmp_path}/x.png'); new_figure(1, 1)"
+    for backend in ("nope", "module://not.installed.here"):
+        environment = clean_environment(MPLBACKEND=backend)
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_full_disk_is_a_sentence_that_names_the_file() -> None:

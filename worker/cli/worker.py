@@ -15,7 +15,7 @@ from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
 from driftway.worker.cli.serve_options import open_endpoint, serve_options
 from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
-from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
+from driftway.worker.kafka.client_config import AUTO, CLIENTS, PYTHON, parse_properties
 from driftway.worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
@@ -288,7 +288,7 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
     UsageFailure, Failure
         As `given_model`; or an option is not valid, or does not go with another.
     """
-    from driftway.worker.kafka.client_factory import choose_client
+    from driftway.worker.kafka.client_factory import choose_client, require_printable
     from driftway.worker.state.factory import allocating
 
     limit = given["max_rejected"]
@@ -300,6 +300,8 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
         "label_topic", "rejected_headers", "unknown_fields", "relearn_share", "plan",
     )  # fmt: skip
     client, why = choose_client(given["client"])
+    if client == PYTHON and given["guarantee"] == EXACTLY_ONCE:
+        require_printable(given["group"], "give --client native, or another group")
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
         given["bootstrap"], given["input"], given["group"], model, **{name: given[name] for name in names},

@@ -40,6 +40,21 @@ def choose_client(client: str) -> tuple[str, str | None]:
     return NATIVE, None
 
 
+def require_printable(group: str, way_out: str) -> None:
+    """Refuse a group in whose name the Python client commits no transaction: it would try for ever.
+
+    Raises
+    ------
+    UsageFailure
+        It is such a group; the message ends with `way_out`.
+    """
+    if not (group.isascii() and group.isprintable()):
+        raise UsageFailure(
+            f"group {group!r} has other than printable ASCII characters in its name, for which the Python client "
+            f"commits no transactions: {way_out}"
+        )
+
+
 def warm_client(client: str) -> None:
     """Compile or load the kernels of a client."""
     if client == NATIVE:

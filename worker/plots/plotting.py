@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,7 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
         raise UsageFailure(f"cannot write {path}: there is no directory {out.parent}")
     if importlib.util.find_spec("matplotlib") is None:
         raise Failure("pictures need matplotlib: pip install 'driftway[plot]'")
+    os.environ["MPLBACKEND"] = "agg"  # one that shows windows, or that of a notebook, may not be installed here
 
 
 def new_figure(width: float, height: float) -> Any:

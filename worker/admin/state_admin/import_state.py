@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.client_config import admin_client, require_broker
+from driftway.worker.kafka.client_factory import require_printable
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, open_reader
@@ -57,7 +58,7 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
     Raises
     ------
     UsageFailure
-        The log does not hold the offset.
+        The log does not hold the offset, or the group's name is not printable ASCII.
     Failure
         The group has members or runs a different model, or the broker refuses.
     Fenced
@@ -65,6 +66,7 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
     Unreachable
         The broker does not answer in time.
     """
+    require_printable(source.settings.group, "the file can be imported into another group")
     if not source.low <= offset <= source.high:
         raise UsageFailure(f"offset {offset} is not in {source}: its log holds {source.low} to {source.high}")
     settings, deadline = source.settings, Deadline(IMPORT_SECONDS)

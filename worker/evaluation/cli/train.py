@@ -164,7 +164,7 @@ def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
 
 
 def _partial(out: Path) -> Path:
-    return out.with_name(out.name + ".partial")
+    return Path(f"{out}.partial")
 
 
 def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) -> None:
