@@ -54,11 +54,11 @@ def known_encoding(name: str) -> str:
     Raises
     ------
     UsageFailure
-        Python does not know it.
+        Python does not know it, or it is none of texts, such as hex.
     """
     try:
-        codecs.lookup(name)
-    except LookupError:
+        b"a".decode(name, "replace")
+    except (LookupError, UnicodeError):
         raise UsageFailure(f"there is no encoding {name!r}; usual ones are utf-8, utf-16, cp1252 and latin-1") from None
     return name
 

@@ -56,8 +56,10 @@ class FileOptions:
             raise UsageFailure(f"--columns names every column once, got {twice[0] if twice else 'an empty name'!r}")
         separator = given.get("separator") or ""
         separator = SEPARATORS.get(separator, separator.replace("\\t", "\t"))
-        if len(separator) > 1 or separator in ('"', "\n"):
-            raise UsageFailure(f"--separator is one character or one of {', '.join(SEPARATORS)}, got {separator!r}")
+        if len(separator) > 1 or separator in ('"', "\n", "\r") or not separator.isascii():
+            raise UsageFailure(
+                f"--separator is one ASCII character or one of {', '.join(SEPARATORS)}, got {separator!r}"
+            )
         decimal = given.get("decimal") or ""
         encoding = given.get("encoding") or ""
         return cls(

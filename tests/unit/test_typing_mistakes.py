@@ -106,6 +106,14 @@ def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
     assert line.split()[2:5] == ["90", "10", "10"]
 
 
+def test_labels_without_names_are_told_the_option_that_names_them(tmp_path: Path) -> None:
+    file = tmp_path / "shop.csv"
+    file.write_text("amount,bought\n1,no\n2,yes\n")
+    done = run("evaluate", str(file), "--feature", "amount", "--label", "bought", "--learner", "pa1")
+    assert done.exit_code == 1
+    assert done.stderr.endswith('row 0: label "no" is not one of 0, 1 (--labels names the classes)\n')
+
+
 @pytest.mark.parametrize(
     ("words", "begun", "wanted"),
     [

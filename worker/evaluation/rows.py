@@ -30,6 +30,7 @@ MISSING = "missing"
 """Kind of the rejections for a missing feature."""
 NO_LABEL, GAP = "it has no label", "is missing or infinite"
 FILL = " (--missing mean fills gaps, --drop leaves out a column of a file)"
+NAMES = " (--labels names the classes)"
 
 
 class RowBlock(NamedTuple):
@@ -253,8 +254,9 @@ class RowCounts:
         others = ((self.rejected, "rejected"), (self.unlabelled, "without a label"))
         lost = ", ".join(f"{count:,} {what}" for count, what in others if count)
         used = f"{self.labelled:,}" if self.labelled else "none"
-        why = str(self.first_unused) + FILL * str(self.first_unused).endswith(GAP)
-        return f"{used} of the {plural(self.read, 'row')} of {name} could be used: {lost}; the first, {why}"
+        why = str(self.first_unused)
+        hint = FILL if why.endswith(GAP) else NAMES if " is not one of " in why else ""
+        return f"{used} of the {plural(self.read, 'row')} of {name} could be used: {lost}; the first, {why}{hint}"
 
 
 @dataclass

@@ -128,7 +128,9 @@ def test_options_say_what_the_file_does_not(tmp_path: Path) -> None:
     for given, sentence in (
         ({"columns": "a,b"}, "--columns names 2 columns, the rows of .* have 3"),
         ({"columns": "a,a,y"}, "--columns names every column once, got 'a'"),
-        ({"separator": "::"}, "--separator is one character or one of comma"),
+        ({"separator": "::"}, "--separator is one ASCII character or one of comma"),
+        ({"separator": "§"}, "--separator is one ASCII character or one of comma"),
+        *(({"encoding": name}, f"there is no encoding '{name}'") for name in ("hex", "idna", "rot13", "nope")),
     ):
         with pytest.raises(UsageFailure, match=sentence):
             open_stream(str(path), reading=given)
