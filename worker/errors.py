@@ -89,6 +89,25 @@ def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -
     return content
 
 
+def require_place(path: str | Path) -> None:
+    """Check, before a long run, that a file can be written where the user wants it.
+
+    Raises
+    ------
+    UsageFailure
+        It is a folder, or its folder does not exist; or the user may not write there.
+    """
+    place = Path(path)
+    folder = place.absolute().parent
+    if place.is_dir():
+        raise UsageFailure(f"cannot write {path}: it is a directory")
+    if not folder.is_dir():
+        raise UsageFailure(f"cannot write {path}: there is no directory {place.parent}")
+    if not os.access(place if place.exists() else folder, os.W_OK):
+        what = "the file" if place.exists() else f"the directory {place.parent}"
+        raise UsageFailure(f"cannot write {path}: {what} is not writable")
+
+
 def _open_at_once(path: str, flags: int) -> int:
     """Open a file, and wait for data only as long as FIFO_SECONDS."""
     number = os.open(path, flags | os.O_NONBLOCK)

@@ -221,6 +221,7 @@ def sound(name: str, values: np.ndarray, fit: np.ndarray) -> None:
 
 
 def one_class_only(case: Case) -> None:
+    """If all labels are the same class, the last rows are predicted as that class, outliers too."""
     X, _ = data(case)
     for label in range(case.classes() or 2):
         learner = case.make(D)
@@ -228,7 +229,8 @@ def one_class_only(case: Case) -> None:
         assert np.isfinite(score).all()
         able = getattr(learner.parameters, "intercept", True)  # without one, it cannot learn a constant
         if case.kind != "regression" and able:
-            assert (predicted_class(score, learner.kind)[-50:] == label).all()
+            last = predicted_class(score, learner.kind)[-50:]
+            assert (last == label).all(), f"all {N} labels were {label}, the last 50 predictions are {last}"
 
 
 def fixed_size(case: Case) -> None:

@@ -6,10 +6,9 @@ import contextlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftway.worker.errors import Failure, UsageFailure, shown
+from driftway.worker.errors import Failure, require_place, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,14 +61,10 @@ def check_file(path: str, *, needs: str | None = None, extra: str = "") -> None:
     Raises
     ------
     UsageFailure
-        The folder does not exist, or `path` is one.
+        It cannot, see `require_place`.
     Failure
         The package is not installed.
     """
-    place = Path(path)
-    if not place.absolute().parent.is_dir():
-        raise UsageFailure(f"cannot write {path}: there is no directory {place.parent}")
-    if place.is_dir():
-        raise UsageFailure(f"cannot write {path}: it is a directory")
+    require_place(path)
     if needs and importlib.util.find_spec(needs) is None:
         raise Failure(f"writing {path} needs {needs}: pip install 'driftway[{extra}]'")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftway.worker.errors import Failure, UsageFailure, plural
+from driftway.worker.errors import Failure, UsageFailure, plural, require_place
 from driftway.worker.plots.curves import Curves, Line, scaled
 
 SUFFIXES = (".png", ".svg")
@@ -75,7 +75,7 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
     Raises
     ------
     UsageFailure
-        An unknown suffix, or a directory that does not exist.
+        An unknown suffix, or a place where it cannot be written.
     Failure
         matplotlib is not installed.
     """
@@ -83,8 +83,7 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
     if out.suffix.lower() not in suffixes:
         *most, last = suffixes
         raise UsageFailure(f"cannot draw {path}: its name must end in {', '.join(most)} or {last}")
-    if not out.absolute().parent.is_dir():
-        raise UsageFailure(f"cannot write {path}: there is no directory {out.parent}")
+    require_place(path)
     if importlib.util.find_spec("matplotlib") is None:
         raise Failure("pictures need matplotlib: pip install 'driftway[plot]'")
     os.environ["MPLBACKEND"] = "agg"  # one that shows windows, or that of a notebook, may not be installed here

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from driftway.worker import errors
-from driftway.worker.errors import UsageFailure, plural, read_file
+from driftway.worker.errors import UsageFailure, plural, read_file, require_place
 
 
 def test_a_noun_agrees_with_its_number() -> None:
@@ -37,3 +37,20 @@ def test_a_file_may_be_a_pipe_but_reading_it_ends(tmp_path: Path, monkeypatch: p
     assert read_file(tmp_path / "large", most=5) == read_file(tmp_path / "large", most=None) == b"12345"
     with pytest.raises(UsageFailure, match="has more than 4 bytes"):
         read_file(tmp_path / "large", most=4)
+
+
+def test_a_place_that_may_not_be_written_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there := tmp_path / "there.csv").touch()
+    require_place(there)
+    require_place(tmp_path / "new.csv")
+    monkeypatch.setattr(errors.os, "access", lambda *_: False)  # root may write anywhere
+    for path, why in (
+        (there, "the file is not writable"),
+        (tmp_path / "new.csv", f"the directory {tmp_path} is not writable"),
+        (tmp_path / "no" / "new.csv", f"there is no directory {tmp_path / 'no'}"),
+        (tmp_path, "it is a directory"),
+    ):
+        with pytest.raises(UsageFailure, match=f"^cannot write {path}: {why}$"):
+            require_place(path)
