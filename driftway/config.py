@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import date
+from datetime import time as clock
 from typing import Any
 
 import click
@@ -94,6 +96,8 @@ def _per_command(
         own, inner = _parted(tables.get(name, {}))
         _require(path, name, own, list(group.values()))
         for sub in inner:
+            if any(plain(sub) in options_of(one) for one in group.values()):
+                raise UsageFailure(f"config {path}: {plain(sub)!r} takes a value, not a table")
             if sub not in group:
                 raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
             _require(path, f"{name} {sub}", inner[sub], [group[sub]])
@@ -183,10 +187,19 @@ def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[st
         value = given[key]
         if isinstance(value, list) and not option.multiple:
             raise UsageFailure(f"config {path}: {key!r} takes one value, not a list")
+        flag = isinstance(option.type, click.types.BoolParamType)
         for one in value if isinstance(value, list) else [value]:
+            if flag and not isinstance(one, bool | str):
+                raise UsageFailure(f"config {path}: {key!r} takes true or false, not {one}")
             if isinstance(one, float) and isinstance(option.type, click.types.IntParamType):
                 raise UsageFailure(f"config {path}: {key!r} takes a whole number, not {one}")
-            if isinstance(one, bool) and not isinstance(option.type, click.types.BoolParamType):
+            if isinstance(one, bool) and not flag:
                 raise UsageFailure(f"config {path}: {key!r} takes a value, not {str(one).lower()}")
+        value = [_as_typed(one) for one in value] if isinstance(value, list) else _as_typed(value)
         defaults[option.name] = [value] if option.multiple and not isinstance(value, list) else value
     return defaults
+
+
+def _as_typed(value: Any) -> Any:
+    """Return a date or time of TOML as a user would type it; other values as they are."""
+    return value.isoformat() if isinstance(value, date | clock) else value

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from click.testing import CliRunner
 
 from driftway.cli import main
+from driftway.commands import load
+from driftway.config import read_config
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import WorkerSettings
 from tests.unit.worker.rows import model_settings
@@ -88,3 +92,31 @@ def test_a_config_file_is_checked_too(tmp_path) -> None:
 def test_settings_without_a_name_are_refused(topic: str, group: str) -> None:
     with pytest.raises(UsageFailure, match="is empty"):
         WorkerSettings("nowhere:1", topic, group, model_settings("pa1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[worker]\nstop-at-end = 1\n", "'stop_at_end' takes true or false, not 1"),
+        ("[worker]\nclasses = 2026-01-01\n", "'2026-01-01' is not a valid integer."),
+        ("[worker]\nlearner = {name = 'pa1'}\n", "'learner' takes a value, not a table"),
+        ("[worker.X]\n'client.id' = 'x'\n", "'X' takes a value, not a table"),
+    ],
+)
+def test_a_value_of_another_type_in_a_config_file_is_one_sentence(tmp_path, text: str, why: str) -> None:
+    (tmp_path / "e.toml").write_text(text)
+    done = CliRunner().invoke(main, ["--config", str(tmp_path / "e.toml"), "worker", "--input", "E", "--group", "g"])
+    assert (done.exit_code, done.stderr.splitlines()[-1].endswith(why)) == (2, True), done.stderr
+
+
+def test_a_time_may_have_an_offset_in_a_config_file_too(tmp_path) -> None:
+    def taken(config: str, *more: str) -> datetime:
+        (tmp_path / "e.toml").write_text(config)
+        defaults = read_config(str(tmp_path / "e.toml")).get("models", {}).get("drop")
+        line = ["pa1", "--input", "E", *more]
+        return load("models").commands["drop"].make_context("drop", line, default_map=defaults).params["at_time"]
+
+    for text in ("2026-01-01T12:00:00Z", "2026-01-01T14:00:00+02:00"):
+        for found in (taken("", "--at-time", text), taken(f"[models.drop]\nat-time = {text}\n")):
+            assert found == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert taken("[models.drop]\nat-time = 2026-01-01\n").isoformat() == "2026-01-01T00:00:00"

@@ -25,8 +25,9 @@ def change_options(command: F) -> F:
     """Add the options of a command that writes a plan: where partitions take it, and the group's."""
     command = click.option(
         "--at-time",
-        type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
-        help="Apply the plan in every partition at the first record of this time or later (UTC).",
+        type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
+        help="Apply the plan in every partition at the first record of this time or later (UTC, unless it has an "
+        "offset).",
     )(command)
     command = click.option(
         "--at",
@@ -89,7 +90,8 @@ def write_change(
     group = looked_up(given)
     if given["at_time"] is not None:
         at: datetime = given["at_time"]
-        places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
+        at = at.replace(tzinfo=at.tzinfo or UTC)
+        places = offsets_at(group, round(1000 * at.timestamp()))
     plan = write_next(
         group, models_of(group), places, change, _tell, configuration_of(group), relearn_from or {}, begin or ""
     )
