@@ -29,8 +29,7 @@ BESIDE = (KEY, HEADER, TIMESTAMP)
 MISSING = "missing"
 """Kind of the rejections for a missing feature."""
 NO_LABEL, GAP = "it has no label", "is missing or infinite"
-FILL = " (--missing mean fills gaps, --drop leaves out a column of a file)"
-NAMES = " (--labels names the classes)"
+FILL, NAMES = " (--missing mean fills gaps, --drop leaves out a column of a file)", " (--labels names the classes)"
 
 
 class RowBlock(NamedTuple):
@@ -251,10 +250,9 @@ class RowCounts:
         """Say how many rows of the stream `name` could be used, how many could not, and why the first could not."""
         if not self.read:
             return f"{name} holds no rows"
-        others = ((self.rejected, "rejected"), (self.unlabelled, "without a label"))
+        others = (self.rejected, "rejected"), (self.unlabelled, "without a label")
         lost = ", ".join(f"{count:,} {what}" for count, what in others if count)
-        used = f"{self.labelled:,}" if self.labelled else "none"
-        why = str(self.first_unused)
+        used, why = f"{self.labelled:,}" if self.labelled else "none", str(self.first_unused)
         hint = FILL if why.endswith(GAP) else NAMES if " is not one of " in why else ""
         return f"{used} of the {plural(self.read, 'row')} of {name} could be used: {lost}; the first, {why}{hint}"
 
