@@ -56,7 +56,7 @@ def pytest_configure_node(node: Any) -> None:
     if SHARED not in config.stash:
         config.stash[SHARED], stack = None, ExitStack()
         config.add_cleanup(stack.close)
-        with suppress(Failure):  # each process then tries to start one, and says why it cannot
+        with suppress(Failure):  # each process then tries to start one, and reports why it cannot
             config.stash[SHARED] = stack.enter_context(provide(config.getoption("--broker"), heap=SHARED_HEAP))
     node.workerinput["broker"] = config.stash[SHARED]
 
@@ -72,7 +72,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last.
+    """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and run them last.
 
     Among those, and among the others, the ones with a long time limit come first, and then those that share fixtures
     and so a process: started last, they would keep one process busy at the end.
@@ -101,14 +101,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep some 100,000 objects of the collected tests, which stay, out of each search for cycles."""
+    """Exclude the 100,000 objects of the collected tests, which live until the end, from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 @cache
 def place(path: Path) -> str:
-    """Return a path within the project; there are some 20,000 tests, but few paths."""
+    """Return a path within the project; cached, as some 20,000 tests share few paths."""
     return str(path.relative_to(ROOT))
 
 
@@ -170,20 +170,20 @@ def group() -> str:
 
 @pytest.fixture
 def forked_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes of `--jobs` in this process are forks of one that has imported everything, where forking is safe."""
+    """Where forking is safe, let `--jobs` fork its processes from one that has imported everything."""
     if HERE:
         monkeypatch.setattr("multiprocessing.get_context", lambda _method: SERVER)
 
 
 @pytest.fixture
 def real_streams(request: pytest.FixtureRequest) -> RealStreams:
-    """The real streams; a test that asks for one that is not on this machine is skipped."""
+    """The real streams; a test that needs one that is not on this machine is skipped."""
     return RealStreams(request.node)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how to get the real streams whose absence made tests skip; pytest's own summary has the count."""
-    skipped = terminalreporter.getreports("skipped")  # a module that is skipped as a whole has no properties
+    skipped = terminalreporter.getreports("skipped")  # a module that is skipped entirely has no properties
     properties = [pair for report in skipped for pair in getattr(report, "user_properties", ())]
     for line in how_to_get(value for name, value in properties if name == PROPERTY):
         terminalreporter.write_line(line)

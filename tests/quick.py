@@ -1,7 +1,7 @@
 """`python -m tests.quick [BASE]`: test what depends on the files changed since a commit, by default the last one.
 
 It lints the changed files, and runs the tests without Kafka that import them, directly or through one other module, or
-that call a changed command. For a learner, and for what learners are made of, it runs their part of the conformance
+that call a changed command. For a changed learner, or a module that learners use, it runs their part of the conformance
 suite. `make test-unit` runs everything.
 """
 
@@ -101,7 +101,7 @@ def file_of(name: str) -> str:
 
 
 def learners_of(changed: Iterable[str]) -> list[str]:
-    """Learners that are made of a changed file; those in a changed file itself come first."""
+    """Learners that depend on a changed file; those defined in a changed file come first."""
     ours = [path for path in changed if path.startswith("learners/")]
     reached, waiting = set(ours), list(ours)
     while waiting:

@@ -1,4 +1,4 @@
-"""`python -m tests.release [LEARNER ...]`: build wheel and source archive into dist/, and try them as a user does.
+"""`python -m tests.release [LEARNER ...]`: build wheel and source archive into dist/, and try them as a user would.
 
 The build begins from a clone, so that no file of this checkout gets in. For each Python of this machine the wheel is
 installed with constraints.txt into a fresh environment, with a fresh home, outside any checkout. There it shows its
@@ -44,7 +44,7 @@ class NewEnvironment:
     python : str
         Path of the interpreter.
     folder : Path
-        Where it is made.
+        Where to create it.
     """
 
     def __init__(self, python: str, folder: Path) -> None:
@@ -57,7 +57,7 @@ class NewEnvironment:
         self.run("python", "-m", "pip", "install", "--quiet", "--upgrade", "pip")
 
     def run(self, *words: str | Path, quiet: bool = False) -> str:
-        """Run a command there and return what it prints.
+        """Run a command in the environment and return what it prints.
 
         Raises
         ------

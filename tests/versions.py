@@ -1,8 +1,8 @@
 """`python -m tests.versions [ROW ...]`: run chosen tests with other versions of Kafka, the client and Python.
 
 A row is one combination, such as `kafka-3.9.2` or `python-3.11+client-2.13.2`; by default all run. A row whose Python
-is not on this machine is only resolved: pip must find a wheel for each dependency. At the end it prints what each row
-came to. Environments are kept in `.versions`.
+is not on this machine is only resolved: pip must find a wheel for each dependency. At the end it prints the result of
+each row. Environments are kept in `.versions`.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """How it is named on the command line."""
+        """Its name on the command line."""
         return f"python-{self.python}+client-{self.client or 'newest'}" if self.python else f"kafka-{self.kafka}"
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Files and tests that it runs."""
+        """The files and tests to run."""
         return ANY_MAJOR if int(self.kafka.partition(".")[0]) < 4 else (*ANY_MAJOR, *SINCE_4)
 
 
@@ -157,7 +157,7 @@ def wheels_exist(row: Row) -> bool:
 
 
 def run(row: Row) -> tuple[bool, str]:
-    """Run a row's tests; return whether nothing failed, and what was done in words."""
+    """Run a row's tests; return whether all passed, and a description of what was done."""
     python = sys.executable
     if row.python:
         installed = interpreter(row.python)

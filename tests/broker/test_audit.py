@@ -16,7 +16,7 @@ from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire import codec, packed
 from tests.support.audit import tampered
 from tests.support.fault_scenario import LEARNER, OUTPUTS, FaultScenario
-from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all, shorten, unique
+from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all, truncate, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
@@ -325,20 +325,20 @@ def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
     work(scenario, "--snapshot-rows", "1")  # on a slow machine there are several commits
     scenario.fill(500)
     work(scenario)
-    shorten(scenario.bootstrap, scenario.topic, PARTITIONS, 450)
+    truncate(scenario.bootstrap, scenario.topic, PARTITIONS, 450)
     for account in proven(scenario):
         assert 450 <= account["begin"] <= 500
         assert account["predictions"] + account["rejections"] == 900 - account["begin"]
         (sentence,) = account["unchecked"]
         assert f"offsets before {account['begin']} cannot be checked" in sentence
     scenario.fill(0, 1)
-    shorten(scenario.bootstrap, scenario.topic, PARTITIONS, 901)
+    truncate(scenario.bootstrap, scenario.topic, PARTITIONS, 901)
     assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(scenario)
 
 
 def test_shortened_predictions_are_told(kafka: str) -> None:
     scenario = finished(kafka, rows=900)
-    shorten(scenario.bootstrap, f"{scenario.prefix}.predictions", PARTITIONS, 40)
+    truncate(scenario.bootstrap, f"{scenario.prefix}.predictions", PARTITIONS, 40)
     account = proven(scenario)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]

@@ -86,17 +86,19 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
             assert victim.wait() == -signal.SIGKILL, victim.summary()
             auditor.await_all(1)
             assert auditor.seen < so_far, "a commit was left open"
-        with Driftway(*worker, "--http-port", "0", "--log-format", "json") as heir:
+        with Driftway(*worker, "--http-port", "0", "--log-format", "json") as successor:
             written(kafka, topic, stream, first)
-            heir.await_condition(lambda: auditor.seen >= len(placed), "everything predicted or rejected", 240)
-            value = metrics(event(heir, "listening")["port"])
-            committed = {line["partition"]: line["committed"] for line in log_of(heir) if line["event"] == "restored"}
+            successor.await_condition(lambda: auditor.seen >= len(placed), "everything predicted or rejected", 240)
+            value = metrics(event(successor, "listening")["port"])
+            committed = {
+                line["partition"]: line["committed"] for line in log_of(successor) if line["event"] == "restored"
+            }
             for field in UNKNOWN:
                 emitted = [change for (p, offset), change in placed.items() if offset >= committed[p]]
                 wanted = sum(field in change.unknown for change in emitted)
                 assert value("unknown_fields_total", field=field) == wanted > 0
-            heir.terminate()
-            assert heir.wait() == 0, heir.summary()
+            successor.terminate()
+            assert successor.wait() == 0, successor.summary()
     auditor.require(scores_of(stream))
     assert auditor.rejected == reasons
     assert sorted(auditor.set_aside) == sorted((*place, reason) for place, reason in labels.items())

@@ -144,13 +144,13 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
 def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(scenario, 0, 1000)
-    heir, file = copy(scenario), str(tmp_path / "then.driftway")
-    heir.group = unique("heir")
+    successor, file = copy(scenario), str(tmp_path / "then.driftway")
+    successor.group = unique("heir")
     place = ("--input", scenario.topic, "--bootstrap", kafka, "--partition", "0", "--at", "500")
-    for command in (("export", "--out", file, "--group", scenario.group), ("import", file, "--group", heir.group)):
+    for command in (("export", "--out", file, "--group", scenario.group), ("import", file, "--group", successor.group)):
         done = driftway("snapshot", *command, *place)
         assert done.code == 0, done
-    learn(heir, 1000, 1000)
-    whole = expected_alarms(heir)[0]
-    assert seen_alarms(heir)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
-    assert audit(heir).code == 0
+    learn(successor, 1000, 1000)
+    whole = expected_alarms(successor)[0]
+    assert seen_alarms(successor)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
+    assert audit(successor).code == 0

@@ -207,8 +207,8 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
     produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[commit_record_key(0)])
     seen: list[tuple[int, str]] = []
     rejections: set[str] = set()
-    with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
-        port = event(heir, "listening")["port"]
+    with Driftway(*arguments(kafka, topic, group, *rare)) as successor:
+        port = event(successor, "listening")["port"]
 
         def ready_again() -> bool:
             status, _, body = get(port, "/readyz")
@@ -227,13 +227,13 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
         assert (503, "restoring") in seen
         assert "restoring" in rejections
-        restored = event(heir, "restored")
+        restored = event(successor, "restored")
         assert (restored["position"], restored["committed"]) == (drawn.state_offset, n)
         assert drawn.state_offset <= 1000
         value = metrics(port)
         assert value("replayed_records_total", partition="0") == n - restored["position"]
-        heir.terminate()
-        assert heir.wait() == 0, heir.summary()
+        successor.terminate()
+        assert successor.wait() == 0, successor.summary()
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == n
 
 

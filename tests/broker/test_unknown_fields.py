@@ -51,14 +51,14 @@ def test_an_heir_counts_the_fields_of_the_events_that_it_emits_for(kafka: str, t
         assert "unknown_fields_total{" not in get(event(victim, "listening")["port"], "/metrics")[2]
         victim.kill()
     produce(kafka, topic, changes(COMMITTED, LAST))
-    with Driftway(*worker, "--unknown-fields", "count") as heir:  # the option is not part of the state
-        heir.await_condition(lambda: done(LAST), "the rest predicted or rejected")
-        restored = event(heir, "restored")
+    with Driftway(*worker, "--unknown-fields", "count") as successor:  # the option is not part of the state
+        successor.await_condition(lambda: done(LAST), "the rest predicted or rejected")
+        restored = event(successor, "restored")
         assert restored["position"] <= FIRST
         assert restored["committed"] == COMMITTED
-        value, wanted = metrics(event(heir, "listening")["port"]), expected(COMMITTED, LAST)
+        value, wanted = metrics(event(successor, "listening")["port"]), expected(COMMITTED, LAST)
         assert {field: value("unknown_fields_total", field=field) for field in wanted} == wanted
-        logged = {line["field"]: line["at"] for line in log_of(heir) if line["event"] == "unknown field"}
+        logged = {line["field"]: line["at"] for line in log_of(successor) if line["event"] == "unknown field"}
         assert logged == {"note": f"{topic}/0@{COMMITTED + 1}", "user.name": f"{topic}/0@{COMMITTED + 2}"}
-        heir.terminate()
-        assert heir.wait() == 0, heir.summary()
+        successor.terminate()
+        assert successor.wait() == 0, successor.summary()

@@ -122,8 +122,8 @@ def test_position_whose_reply_was_lost_takes_nobodys_place(
         assert pointer is not None
         visible = {r.offset: r.key for r in read_all(scenario.bootstrap, f"{scenario.prefix}.snapshots")}
         assert visible.get(pointer.first) == b"0.0"
-        with Driftway(*scenario.worker(*snapshots)) as heir:
+        with Driftway(*scenario.worker(*snapshots)) as successor:
             scenario.fill(BEFORE + BATCH)
             auditor.await_all(scenario.rows + 1)
-            leave(heir)
+            leave(successor)
     require_whole(auditor, scenario, scenario.rows)

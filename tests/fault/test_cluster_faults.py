@@ -1,6 +1,6 @@
-"""What happens to brokers of a cluster, under load: every event is predicted once, with the right bits.
+"""Faults of a cluster's brokers under load: every event is predicted once, with the right bits.
 
-Two workers, with one client and one group protocol each; rows go on arriving through the fault.
+Two workers, one with each client, share a group; rows keep arriving during the fault.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ STANDSTILL_SECONDS = 120.0
 
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
-    """Three brokers, of the kind that the parameter names."""
+    """The cluster that the parameter names."""
     with started(request.config, clusters()[request.param]()) as made:
         yield made
 
 
-def silences(auditor: Auditor, ended_at: float) -> tuple[float, float]:
+def longest_silences(auditor: Auditor, ended_at: float) -> tuple[float, float]:
     """Return the longest time for which a reader saw no prediction of a partition, and the longest one after the fault.
 
     The second is counted from the end of the fault, as `time.monotonic`, to a partition's next prediction.
@@ -58,16 +58,18 @@ def silences(auditor: Auditor, ended_at: float) -> tuple[float, float]:
     [pytest.param(fault.cluster, name, id=name) for name, fault in FAULTS.items()],
     indirect=["cluster"],
 )
-def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protocol: str) -> None:
+def test_every_event_is_predicted_once_when_a_cluster_fault_happens_under_load(
+    cluster: LocalCluster, fault: str, protocol: str
+) -> None:
     scenario = FaultScenario(cluster.bootstrap, partitions=PARTITIONS, rows=ROWS)
     usual = ("-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=2000") if protocol == "range" else ()
     over = threading.Event()
     failed: list[BaseException] = []
 
-    def happen() -> None:
+    def cause() -> None:
         try:
-            FAULTS[fault].happen(cluster, scenario)
-        except BaseException as error:  # raised again below: a thread's error fails no test
+            FAULTS[fault].cause(cluster, scenario)
+        except BaseException as error:  # raised again below: an exception in a thread does not fail a test
             failed.append(error)
         finally:
             over.set()
@@ -79,7 +81,7 @@ def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protoc
     ):
         scenario.fill(0, BEFORE)
         auditor.await_all(PARTITIONS * BEFORE)
-        action = threading.Thread(target=happen, name="fault")
+        action = threading.Thread(target=cause, name="fault")
         action.start()
         fed = BEFORE
         while fed < ROWS and not over.wait(PIECE_SECONDS):
@@ -95,7 +97,7 @@ def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protoc
             messages = FAULTS[fault].messages
             assert not messages or any(text in worker.stderr for text in messages), worker.summary()
         leave(one, other)
-    longest, after = silences(auditor, ended_at)
+    longest, after = longest_silences(auditor, ended_at)
     print(f"{fault} {protocol}: longest silence of a partition {longest:.1f} s, {after:.1f} s of it after the fault")
     auditor.require(scenario.expected)
     require_audited(scenario)

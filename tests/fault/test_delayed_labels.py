@@ -35,10 +35,12 @@ def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]
 
 
 @pytest.mark.parametrize(
-    ("step", "victim", "heir"),
+    ("step", "victim", "successor"),
     [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow)],
 )
-def test_killed_worker_is_succeeded_with_the_rows_that_wait(kafka: str, step: Step, victim: str, heir: str) -> None:
+def test_killed_worker_is_succeeded_with_the_rows_that_wait(
+    kafka: str, step: Step, victim: str, successor: str
+) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     events = {partition: late_stream(900, seed=partition) for partition in range(PARTITIONS)}
@@ -52,7 +54,7 @@ def test_killed_worker_is_succeeded_with_the_rows_that_wait(kafka: str, step: St
             yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
 
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_succeed(step, work, (victim, heir), feed(), outputs)
+    kill_and_succeed(step, work, (victim, successor), feed(), outputs)
     for partition, values in events.items():
         assert outputs.written(partition) == offline(values, partition)
     assert driftway("audit", *place).code == 0

@@ -71,11 +71,11 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
         assert victim.wait() == 3, victim.summary()
         assert "in a row, by somebody outside the group" in victim.stderr
         assert "Traceback" not in victim.stderr
-        with Driftway(*scenario.worker()) as heir:
+        with Driftway(*scenario.worker()) as successor:
             scenario.fill(20 * (turn + 1))
-            heir.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
-            heir.terminate()
-            assert heir.wait() == 0, heir.summary()
+            successor.await_condition(lambda: auditor.seen >= len(scenario.expected), "every row predicted")
+            successor.terminate()
+            assert successor.wait() == 0, successor.summary()
     auditor.require(scenario.expected)
 
 

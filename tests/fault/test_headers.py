@@ -52,10 +52,10 @@ def add_times_and_bad_labels(scenario: FaultScenario) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "victim", "heir"),
+    ("step", "victim", "successor"),
     [pytest.param(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow), (Step.OFFSETS_SENT, PYTHON, NATIVE)],
 )
-def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
+def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, successor: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     add_times_and_bad_labels(scenario)
 
@@ -77,7 +77,7 @@ def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, vic
                 await_until(lambda wanted=wanted: worker.ended or auditor.seen >= wanted, 30, "predicted, or killed")
             assert worker.ended, "its step was never reached"
         fill(fed, ROWS)
-        with Driftway(*scenario.worker(*asked, *streams, "--client", heir, "--stop-at-end")) as worker:
+        with Driftway(*scenario.worker(*asked, *streams, "--client", successor, "--stop-at-end")) as worker:
             assert worker.wait(60) == 0, worker.summary()
         auditor.await_all(len(scenario.expected))
     auditor.require(scenario.expected)

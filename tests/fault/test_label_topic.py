@@ -36,14 +36,16 @@ def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tu
 
 
 @pytest.mark.parametrize(
-    ("step", "victim", "heir"),
+    ("step", "victim", "successor"),
     [
         pytest.param(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow),
         (Step.OFFSETS_SENT, NATIVE, NATIVE),
         pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow),
     ],
 )
-def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: Step, victim: str, heir: str) -> None:
+def test_killed_worker_is_succeeded_in_the_order_that_it_had(
+    kafka: str, step: Step, victim: str, successor: str
+) -> None:
     topic, labels, group = unique("events"), unique("labels"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     create_topic(kafka, labels, PARTITIONS)
@@ -63,7 +65,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
             yield sum(b'"x"' in value for values in streams.values() for value in values[: start + PIECE])
 
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_succeed(step, work, (victim, heir), feed(), outputs)
+    kill_and_succeed(step, work, (victim, successor), feed(), outputs)
     model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
     settings = WorkerSettings(kafka, topic, group, model, label_topic=labels)
     learned = 0

@@ -68,9 +68,9 @@ def killed_broker(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 @contextlib.contextmanager
 def heir_of(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
     """A second, running member; not for static members, whose name is still taken by the first one."""
-    with Driftway(*member(scenario, protocol, "heir", "--client", client)) as heir:
-        heir.await_text("running")
-        yield heir
+    with Driftway(*member(scenario, protocol, "heir", "--client", client)) as successor:
+        successor.await_text("running")
+        yield successor
 
 
 def sensitive_scenario(bootstrap: str) -> FaultScenario:
@@ -104,14 +104,14 @@ def end_and_succeed(scenario: FaultScenario, fault: str, step: Step, protocol: s
         stack.enter_context(victim)
         victim.await_text("subscribed")
         if not PROTOCOLS[protocol].static:
-            heir = stack.enter_context(heir_of(scenario, protocol, client))
+            successor = stack.enter_context(heir_of(scenario, protocol, client))
         victim.await_text("running")
         fed = scenario.feed_until(auditor, lambda: victim.ended, BEFORE)
         if PROTOCOLS[protocol].static:
-            heir = stack.enter_context(Driftway(*member(scenario, protocol, "victim", "--client", client)))
+            successor = stack.enter_context(Driftway(*member(scenario, protocol, "victim", "--client", client)))
         scenario.fill(fed)
         await_rows(scenario, auditor, ROWS)
-        leave(heir)
+        leave(successor)
         summary = victim.summary()
     require(scenario, auditor)
     return summary
@@ -139,14 +139,14 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
         stack.enter_context(zombie)
         zombie.await_text("subscribed")
         if not static:
-            heir = stack.enter_context(heir_of(scenario, protocol, client))
+            successor = stack.enter_context(heir_of(scenario, protocol, client))
         zombie.await_text("running")
         scenario.fill(scenario.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
         if static:  # same name: it joins and fences the zombie
-            heir = stack.enter_context(Driftway(*member(scenario, protocol, "zombie", "--client", client)))
+            successor = stack.enter_context(Driftway(*member(scenario, protocol, "zombie", "--client", client)))
         await_rows(scenario, auditor, BEFORE)
         zombie.thaw()
-        members: list[Driftway] = [heir, zombie]
+        members: list[Driftway] = [successor, zombie]
         if static:  # the last to join owns the name: under load that may be the zombie
             await_until(lambda: any(one.process.poll() is not None for one in members), 20, "one of the name is told")
             members.sort(key=lambda one: one.process.poll() is not None)

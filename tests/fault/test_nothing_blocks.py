@@ -74,15 +74,15 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
         stuck.await_text("running partition=1")
         stuck.await_text("running partition=0")
         fed = scenario.feed_until(auditor, lambda: auditor.seen >= 800, 1200)
-        with Driftway(*arguments) as heir:
-            heir.await_text("subscribed")
-            heir.await_text("running", 8)
+        with Driftway(*arguments) as successor:
+            successor.await_text("subscribed")
+            successor.await_text("running", 8)
             assert "lost partitions" not in stuck.stderr, stuck.summary()
             scenario.fill(fed)
             auditor.await_all(2400, 60)
-            for one in (stuck, heir):
+            for one in (stuck, successor):
                 one.terminate()
-            assert [stuck.wait(), heir.wait()] == [0, 0], stuck.summary()
+            assert [stuck.wait(), successor.wait()] == [0, 0], stuck.summary()
     auditor.require(scenario.expected)
 
 

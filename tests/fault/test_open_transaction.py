@@ -21,12 +21,12 @@ def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str
             assert victim.wait() == -9, victim.summary()
         assert auditor.seen == 0, "nothing was committed"
         died = time.monotonic()
-        with Driftway(*scenario.worker()) as heir:
+        with Driftway(*scenario.worker()) as successor:
             scenario.fill(1000)
             await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 2
-            heir.terminate()
-            assert heir.wait() == 0, heir.summary()
+            successor.terminate()
+            assert successor.wait() == 0, successor.summary()
     auditor.require(scenario.expected)
 
 
@@ -37,15 +37,15 @@ def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(ka
         await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
         scenario.fill(500, 700)
         zombie.freeze()
-        with Driftway(*scenario.worker()) as heir:
-            heir.await_text("running", SESSION_MS / 1000 + 30)
+        with Driftway(*scenario.worker()) as successor:
+            successor.await_text("running", SESSION_MS / 1000 + 30)
             scenario.fill(700, 1500)
             await_until(lambda: auditor.seen >= 3000, 60, "the heir predicts")
             zombie.thaw()
             zombie.await_text("lost")
             scenario.fill(1500)
             await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-            for worker in (zombie, heir):
+            for worker in (zombie, successor):
                 worker.terminate()
                 assert worker.wait() == 0, worker.summary()
     auditor.require(scenario.expected)
@@ -74,17 +74,17 @@ def test_takeover_waits_for_no_timeout(kafka: str) -> None:
     scenario.fill(0, 3000)
     with scenario.auditor() as auditor, Driftway(*scenario.worker()) as victim:
         await_until(lambda: auditor.seen >= 6000, 60, "first rows predicted")
-        with Driftway(*scenario.worker()) as heir:
-            heir.await_text("subscribed")
+        with Driftway(*scenario.worker()) as successor:
+            successor.await_text("subscribed")
             victim.kill()
             scenario.fill(3000)
-            heir.await_text("assigned partitions=[0, 1]")
+            successor.await_text("assigned partitions=[0, 1]")
             assigned = time.monotonic()
             await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
             arrivals = [auditor.arrivals[p, 3999] for p in (0, 1)]
-            assert max(arrivals) - assigned < TRANSACTION_TIMEOUT_MS / 1000 / 4, heir.summary()
-            heir.terminate()
-            assert heir.wait() == 0
+            assert max(arrivals) - assigned < TRANSACTION_TIMEOUT_MS / 1000 / 4, successor.summary()
+            successor.terminate()
+            assert successor.wait() == 0
     auditor.require(scenario.expected)
 
 

@@ -47,20 +47,20 @@ def took_in(kafka: str, prefix: str) -> dict[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("step", "victim", "heir", "share"),
+    ("step", "victim", "successor", "share"),
     [
         (Step.OFFSETS_SENT, NATIVE, PYTHON, "average:rows=20"),
         pytest.param(Step.COMMITTED, PYTHON, NATIVE, "gossip:rows=20", marks=pytest.mark.slow),
     ],
 )
 def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
-    kafka: str, step: Step, victim: str, heir: str, share: str
+    kafka: str, step: Step, victim: str, successor: str, share: str
 ) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", share)
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client")
-    kill_and_succeed(step, work, (victim, heir), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
+    kill_and_succeed(step, work, (victim, successor), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
     combined = took_in(kafka, f"{topic}.{group}")
     assert min(combined.values()) > 1, combined
     audited = driftway("audit", *place, "--json")

@@ -189,8 +189,8 @@ def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: st
     arguments = member(scenario, protocol, "unnamed", *hurried)
     with scenario.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:
         stuck.await_text("subscribed")
-        with Driftway(*arguments) as heir:
-            heir.await_text("running")
+        with Driftway(*arguments) as successor:
+            successor.await_text("running")
             stuck.await_text("running")
             scenario.fill(0, 500)
             await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
@@ -198,9 +198,9 @@ def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: st
                 scenario.fill(first, first + 100)
                 wanted = 2 * (first + 100)
                 await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
-            assert heir.stderr.count("assigned") >= 2, "nobody had to take over"
+            assert successor.stderr.count("assigned") >= 2, "nobody had to take over"
             stuck.await_text("lost partitions", 30)
             scenario.fill(1000)
             await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-            leave(stuck, heir)
+            leave(stuck, successor)
     auditor.require(scenario.expected)

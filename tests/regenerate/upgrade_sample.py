@@ -51,7 +51,9 @@ def main() -> None:
         assert exported.code == 0, exported
         content = {
             "version": __version__,
-            "topics": {name: stored_topics.taken(scenario.bootstrap, topic, known) for name, topic in names.items()},
+            "topics": {
+                name: stored_topics.stored_records(scenario.bootstrap, topic, known) for name, topic in names.items()
+            },
             "committed": [[offset, text.replace(known, stored_topics.NO_ID)] for offset, text in committed],
             "later": [[event.decode() for event in scenario.events[p][LEARNED:]] for p in range(PARTITIONS)],
             "scores": [[*place, score.hex()] for place, score in sorted(scenario.expected.items())],

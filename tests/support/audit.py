@@ -114,7 +114,7 @@ class Auditor(threading.Thread):
                     "group.id": "nobody",
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
-                    "fetch.wait.max.ms": 100,  # records are sent at once; shorter ones only cost the broker
+                    "fetch.wait.max.ms": 100,  # records are sent at once; a shorter wait only burdens the broker
                     "fetch.queue.backoff.ms": 5,
                     **UP_TO_DATE,
                 }

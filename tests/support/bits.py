@@ -1,6 +1,6 @@
 """`python -m tests.support.bits OWN [OTHER]`: digests of what every learner and generator computes, as JSON.
 
-Half way, it writes a snapshot of each learner, and of complete models of a partition, into the folder OWN. With OTHER,
+Halfway, it writes a snapshot of each learner, and of complete models of a partition, into the folder OWN. With OTHER,
 the folder of a run on another machine, the second half continues from that run's snapshots. Rows are generated without
 the C library, with which they would differ between machines.
 """
@@ -83,7 +83,7 @@ def both_halves(case: Case, name: str, own: Path, other: Path | None) -> list[st
     file = f"{digest(name.encode())}.snapshot"
     (own / file).write_bytes(learner.snapshot())
     again = case.make(D, CLASSES)
-    written = own if other is None or not (other / file).exists() else other  # the other run may lack a new learner
+    written = own if other is None or not (other / file).exists() else other  # the other run may not have a new learner
     again.restore((written / file).read_bytes())
     return [first, learned(again, case, slice(HALF, 2 * HALF))]
 
@@ -108,17 +108,17 @@ def model_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
             model, again = Model(settings, 0), Model(settings, 0)
             values = list(encode_events(*rows(kind), first_id=0))
             first, second = pieces(records(values, partition=0), [HALF])
-            before, blob = said(model.advance(first)), snapshot.write(model, model.save(), HALF)
+            before, blob = digest_of(model.advance(first)), snapshot.write(model, model.save(), HALF)
             file = f"{kind}-{len(maps)}.model-snapshot"
             (own / file).write_bytes(blob)
             snapshot.read(((other or own) / file).read_bytes(), again)
-            after = said(again.advance(second))
+            after = digest_of(again.advance(second))
             at_end = snapshot.write(again, again.save(), 2 * HALF)
             found[f"model {file}"] = [before, digest(blob), after, digest(at_end)]
     return found
 
 
-def said(outputs: Outputs) -> str:
+def digest_of(outputs: Outputs) -> str:
     """Digest of the predictions and accuracy points of a batch."""
     return digest(*outputs.predictions, *(value for _, value in outputs.points))
 
@@ -127,9 +127,9 @@ def mapped(text: str) -> np.ndarray:
     """The rows after a feature map."""
     X, _ = rows("binary")
     spec = Spec.parse(text)
-    made = find_map(spec.name)(D, **dict(spec.parameters))
-    out = np.empty((len(X), made.width))
-    made.apply(X, out)
+    feature_map = find_map(spec.name)(D, **dict(spec.parameters))
+    out = np.empty((len(X), feature_map.width))
+    feature_map.apply(X, out)
     return out
 
 

@@ -20,10 +20,10 @@ PIECE_BYTES = 1 << 16
 
 
 class BrokerLinks:
-    """Proxies in front of the ports that brokers and controllers have for one another; Linux only.
+    """Proxies in front of the ports through which brokers and controllers reach one another; Linux only.
 
-    A link that is cut loses nothing and closes nothing: as packets that a network drops, what was sent arrives once
-    the link is back, if sender and receiver still wait for it.
+    Cutting a link loses no bytes and closes no connection. As with packets that a network drops, what was sent arrives
+    once the link is back, if sender and receiver still wait for it.
 
     Parameters
     ----------
@@ -54,20 +54,20 @@ class BrokerLinks:
     @contextlib.contextmanager
     def cut_off(self, node: int) -> Iterator[None]:
         """Forward nothing between this node and the others during the block."""
-        self._set_alone(node)
+        self._isolate(node)
         try:
             yield
         finally:
-            self._set_alone(None)
+            self._isolate(None)
 
     def close(self) -> None:
         """Close all proxies."""
-        self._set_alone(None)
+        self._isolate(None)
         sockets, self._sockets = self._sockets, []
         for one in sockets:
             _close(one)
 
-    def _set_alone(self, node: int | None) -> None:
+    def _isolate(self, node: int | None) -> None:
         with self._changed:
             self._alone = node
             self._changed.notify_all()
@@ -121,7 +121,7 @@ class BrokerLinks:
         for node, pid in self._pids().items():
             if inode in _sockets(pid):
                 return node
-        if _inode(*ports) == inode:  # not closed while we looked
+        if _inode(*ports) == inode:  # not closed in the meantime
             self.unknown_connections += 1
         raise ConnectionError("no broker has opened it")
 
@@ -132,13 +132,13 @@ def _inode(port: int, peer: int) -> str:
     Raises
     ------
     OSError
-        No process has it, or has it any more.
+        No process has it, or no longer.
     """
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:
             words = line.split()
             local, remote = (int(word.rpartition(":")[2], 16) for word in words[1:3])
-            if (local, remote) == (port, peer) and words[9] != "0":  # no process has it any more
+            if (local, remote) == (port, peer) and words[9] != "0":  # no process has it any longer
                 return words[9]
     raise ConnectionError("closed already")
 
@@ -148,7 +148,7 @@ def _sockets(pid: int) -> set[str]:
     found = set()
     folder = Path("/proc", str(pid), "fd")
     for one in folder.iterdir() if folder.exists() else ():
-        with contextlib.suppress(OSError):  # closed meanwhile
+        with contextlib.suppress(OSError):  # closed in the meantime
             found.add(os.readlink(one).removeprefix("socket:[").rstrip("]"))
     return found
 

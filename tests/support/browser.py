@@ -126,7 +126,7 @@ class Browser:
         self._folder.cleanup()
 
     def open(self, url: str, screen: Screen = DESKTOP) -> None:
-        """Open an address on a screen, and forget what was said before."""
+        """Open an address on a screen, and clear the messages of earlier pages."""
         self._ask(
             "Emulation.setDeviceMetricsOverride",
             width=screen.width, height=screen.height, deviceScaleFactor=screen.scale, mobile=screen.phone,
@@ -149,7 +149,7 @@ class Browser:
         return found["result"].get("value")
 
     def await_true(self, expression: str, seconds: float) -> None:
-        """Wait until a JavaScript expression is true; fail with what the page says otherwise."""
+        """Wait until a JavaScript expression is true; on failure, report the text of the page."""
         deadline = time.monotonic() + seconds
         while not self.evaluate(expression):
             if time.monotonic() > deadline:
@@ -178,7 +178,7 @@ class Browser:
                 assert "error" not in message, f"{method}: {message['error']}"
                 found: dict[str, Any] = message["result"]
                 return found
-            self._hear(message)
+            self._note_event(message)
 
     def _next(self, deadline: float, method: str) -> dict[str, Any]:
         while b"\0" not in self._received:
@@ -192,8 +192,8 @@ class Browser:
         found: dict[str, Any] = json.loads(first)
         return found
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        """Keep what an event complains of."""
+    def _note_event(self, message: dict[str, Any]) -> None:
+        """Keep the errors and warnings that an event reports."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             self.console_messages.append(json.dumps(params["exceptionDetails"]))
@@ -204,7 +204,7 @@ class Browser:
 
 
 def shown(browser: Browser) -> dict[tuple[int, str], dict[str, float]]:
-    """Return what the page's table of models says: (partition, learner) -> field -> value."""
+    """Return the page's table of models: (partition, learner) -> field -> value."""
     rows = browser.evaluate(
         "[...document.querySelectorAll('#models tbody tr')].map((row) => [row.dataset.partition, row.dataset.learner, "
         "[...row.querySelectorAll('[data-field]')].map((cell) => [cell.dataset.field, cell.dataset.value])])"

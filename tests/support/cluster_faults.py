@@ -1,4 +1,4 @@
-"""What can happen to the brokers of a cluster while workers use it: one table, each entry a function that does it."""
+"""Faults of the brokers of a cluster in use: a table, in which each entry is a function that causes a fault."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ SILENT = "the cluster does not answer"
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 CLUSTER_ADMIN = Path(__file__).with_name("ClusterAdmin.java")
 
-Deed = Callable[[LocalCluster, FaultScenario], None]
+Action = Callable[[LocalCluster, FaultScenario], None]
 Partition = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and the cluster that it happens to.
+    """A fault, and the kind of cluster that it needs.
 
     Parameters
     ----------
-    happen : callable
-        Does it and undoes it; all brokers run when it returns.
+    cause : callable
+        Causes the fault and ends it; all brokers run when it returns.
     cluster : str
         Key of `CLUSTERS`.
-    told : tuple of str
-        Texts of which each worker must have logged one by then; empty if it need log nothing.
+    messages : tuple of str
+        Each worker must have logged one of these texts by then; empty if it need not log anything.
     """
 
-    happen: Deed
+    cause: Action
     cluster: str = "ordinary"
     messages: tuple[str, ...] = ()
 
 
 def clusters() -> Mapping[str, Callable[[], LocalCluster]]:
-    """Name -> the cluster; the first broker of ``one-controller`` decides about leaders and replicas alone."""
+    """Name -> the cluster; in ``one-controller`` the first broker is the only controller."""
     return {
         "ordinary": lambda: LocalCluster(heap="256m"),
         "one-controller": lambda: LocalCluster(heap="256m", controllers=1),
@@ -108,7 +108,7 @@ def partitions_in_use(cluster: LocalCluster, scenario: FaultScenario) -> Iterato
 
 
 def place(cluster: LocalCluster, replicas: Mapping[Partition, Sequence[int]]) -> None:
-    """Give partitions these replicas, let the first of each lead, and wait until it does."""
+    """Assign these replicas to partitions, make the first one of each the leader, and wait until it is."""
     from confluent_kafka import ElectionType, TopicPartition
 
     words = [
@@ -133,7 +133,7 @@ def in_sync(cluster: LocalCluster, topic: str) -> dict[int, list[int]]:
 
 
 def pause(seconds: float) -> None:
-    time.sleep(seconds)  # not waiting for a condition: the fault lasts this long
+    time.sleep(seconds)  # no condition to wait for: the fault lasts this long
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def killed(*nodes: LocalKafka) -> Iterator[None]:
 
 @contextmanager
 def stopped(*nodes: LocalKafka) -> Iterator[None]:
-    """Stop brokers without ending them, as a machine that swaps or a long garbage collection does."""
+    """Suspend brokers, as swapping or a long garbage collection would."""
     for node in nodes:
         os.kill(node.pid, signal.SIGSTOP)
     try:
@@ -159,19 +159,19 @@ def stopped(*nodes: LocalKafka) -> Iterator[None]:
 
 
 def down(*nodes: LocalKafka) -> None:
-    """Kill brokers, and start them again later."""
+    """Kill brokers, and restart them after some seconds."""
     with killed(*nodes):
         pause(DOWN_SECONDS)
 
 
 def frozen(node: LocalKafka, seconds: float) -> None:
-    """Stop a broker for this long."""
+    """Suspend a broker for this long."""
     with stopped(node):
         pause(seconds)
 
 
 def stopped_repeatedly(node: LocalKafka) -> None:
-    """Stop a broker again and again, so that it is slow, but never silent long enough to count as dead."""
+    """Suspend a broker repeatedly, so that it is slow, but never silent long enough to count as dead."""
     end = time.monotonic() + LONG_SECONDS
     while time.monotonic() < end:
         frozen(node, STOPPED_SECONDS)
@@ -179,7 +179,7 @@ def stopped_repeatedly(node: LocalKafka) -> None:
 
 
 def in_turn(cluster: LocalCluster, end: Callable[[LocalKafka], None]) -> None:
-    """End and restart one broker after the other."""
+    """Restart one broker after the other."""
     for node in cluster.nodes:
         end(node)
         node.restart()
@@ -187,19 +187,19 @@ def in_turn(cluster: LocalCluster, end: Callable[[LocalKafka], None]) -> None:
 
 
 def controller_down(cluster: LocalCluster, scenario: FaultScenario) -> None:
-    """Kill the active controller, which leads no partition in use, so that nothing but the controller is missed."""
+    """Kill the active controller, which leads no partition in use, so that only the controller is missing."""
     node = cluster.nodes.index(controller(cluster)) + 1
     others = [other for other in range(1, len(cluster.nodes) + 1) if other != node]
     used = list(partitions_in_use(cluster, scenario))
     place(cluster, {one: [*others[i % 2 :], *others[: i % 2], node] for i, one in enumerate(used)})
     dead = controller(cluster)
-    assert dead is cluster.nodes[node - 1], "the controller moved by itself"
+    assert dead is cluster.nodes[node - 1], "another broker became the controller"
     assert all(leader_of(cluster, *one) is not dead for one in used)
     down(dead)
 
 
 def coordinators_down(cluster: LocalCluster, scenario: FaultScenario) -> None:
-    """Kill the coordinators of the group and of its transactions at once, which are two brokers."""
+    """Kill two brokers at once: the coordinators of the group and of its transactions."""
     of_group = group_coordinator(cluster, scenario)
     if transaction_coordinator(cluster, scenario) is of_group:
         node = cluster.nodes.index(of_group) + 1
@@ -211,27 +211,27 @@ def coordinators_down(cluster: LocalCluster, scenario: FaultScenario) -> None:
 
 
 def one_in_sync(cluster: LocalCluster, lost: Callable[..., object]) -> None:
-    """Lose all replicas but those of the controller's broker, which then refuses records; see that it does."""
+    """Lose all replicas except the controller broker's, and check that it then refuses records."""
     probe = create_topic(cluster.bootstrap, unique("probe"))
     left, *others = cluster.nodes
     with lost(*others):
         alone = {number: [1] for number in in_sync(cluster, probe)}
         await_until(lambda: in_sync(cluster, probe) == alone, NOTICED_SECONDS, "one replica in sync")
-        # The broker's metadata may know it before its partitions do, and then records wait in vain.
+        # The broker's metadata may show it before its partitions do; until then, records wait in vain.
         await_until(lambda: refusal(left.bootstrap, probe) == "NOT_ENOUGH_REPLICAS", NOTICED_SECONDS, "a refusal")
         pause(FROZEN_SECONDS)
     await_until(lambda: len(in_sync(cluster, probe)[0]) == len(cluster.nodes), NOTICED_SECONDS, "all in sync again")
 
 
 def leader_cut_off(cluster: LocalCluster, scenario: FaultScenario) -> None:
-    """Cut the leader of partition 0 off from the other brokers, which elect another; clients still reach all."""
+    """Cut the leader of partition 0 off from the other brokers, which elect a new one; clients still reach all."""
     assert isinstance(cluster, LinkedCluster)
     alone = leader_of(cluster, scenario.topic, 0)
     node = cluster.nodes.index(alone) + 1
     others = ",".join(one.bootstrap for one in cluster.nodes if one is not alone)
 
     def replaced() -> bool:
-        elsewhere = admin(others)  # a client that has learned of all brokers may go on asking the one that is alone
+        elsewhere = admin(others)  # a client that knows all brokers may go on asking the isolated one
         return bool(
             elsewhere.list_topics(scenario.topic, timeout=10).topics[scenario.topic].partitions[0].leader != node
         )
@@ -244,7 +244,7 @@ def leader_cut_off(cluster: LocalCluster, scenario: FaultScenario) -> None:
 
 
 def reassigned(cluster: LocalCluster, scenario: FaultScenario) -> None:
-    """Move all partitions in use, two replicas each, once around the cluster, and then have three again."""
+    """Move all partitions in use, with two replicas each, once around the cluster, and then restore three replicas."""
     nodes = [number + 1 for number in range(len(cluster.nodes))]
     used = list(partitions_in_use(cluster, scenario))
     for step in [*nodes, 0]:
@@ -254,7 +254,7 @@ def reassigned(cluster: LocalCluster, scenario: FaultScenario) -> None:
 
 
 def disk_full(node: LocalKafka) -> None:
-    """Refuse a broker to write, so that its log directory fails and it ends; give it space and start it again."""
+    """Prevent a broker from writing, so that its log directory fails and it exits; then restart it with free space."""
     limit = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, limit[1]))
     await_until(lambda: node.exit_code() is not None, NOTICED_SECONDS, "the broker whose disk is full ended")

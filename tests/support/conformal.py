@@ -1,4 +1,4 @@
-"""Streams of scores and labels of each kind, with labels that come late or never, and what is tested on them."""
+"""Streams of scores and labels of each kind, with labels that arrive late or never, and helpers to test on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ each_level = pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
 
 
 def learner(kind):
-    """What is asked of a learner."""
+    """A learner of this kind."""
     n_classes, n_scores = KINDS[kind]
     return SimpleNamespace(task="classification" if n_classes else "regression", n_classes=n_classes, n_scores=n_scores)
 
@@ -57,7 +57,7 @@ def stream(kind, n, seed=0, spread=None):
 
 
 def delays_of(n, seed):
-    """When the label of each row comes, in rows; 0: with it. Every seventh never comes: -1."""
+    """Delay of each row's label in rows; 0: with the row. Every seventh label never arrives: -1."""
     random = np.random.default_rng(seed)
     late = np.where(random.random(n) < 0.3, 0, random.integers(1, 30, n))
     late[::7] = -1

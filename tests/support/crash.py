@@ -9,7 +9,7 @@ The commit's probe injects FAULT right after STEP was reached for the NTH time. 
 | ``raise`` | an unexpected exception |
 | ``kill=PID`` | SIGKILL to another process, the broker |
 | ``stall=SECONDS`` | the thread that reached the step sleeps; the client's own threads run on |
-| ``second`` | another producer initialises the same transactional id, as a second owner does |
+| ``second`` | another producer initialises the same transactional id, as a second owner would |
 | ``call=PORT`` | calls a listener on that port, which acts before it answers; see `Listener` |
 """
 
@@ -119,7 +119,7 @@ def inject(fault: str, partition: int, arguments: list[str]) -> None:
 
 
 def take_over(arguments: list[str], partition: int) -> None:
-    """Initialise the transactional id that the worker with these arguments uses for `partition`."""
+    """Initialise the transactional id that a worker with these arguments uses for `partition`."""
     from confluent_kafka import Producer
 
     from driftway.worker.kafka.client_config import quiet

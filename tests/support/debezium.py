@@ -103,7 +103,7 @@ class ChangeGenerator:
         return key, op, before, self._table[key]
 
     def _row(self, key: int) -> dict[str, Any]:
-        """Make a row in which some values are missing, in another form, or wrong."""
+        """Make a row in which some values are missing, in another format, or wrong."""
         draw = self._draw
         amount, visits = round(draw.gauss(50, 20), 2), draw.randrange(20)
         country, merchant = draw.choice(["de", "fr", "it", "pl"]), f"shop {draw.randrange(40)} für alles"

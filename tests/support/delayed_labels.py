@@ -15,7 +15,7 @@ D = 3
 
 
 def late_stream(n: int, seed: int, delay: int = 20, task: str = "classification") -> list[bytes]:
-    """Events of two classes, or with targets: some labelled at once, most late and unordered, some never or twice."""
+    """Events with classes or targets: some labels come at once, most late and unordered, some never or twice."""
     draw, due, values = random.Random(seed), dict[int, list[dict[str, Any]]](), list[bytes]()
     for i in range(n):
         x = [draw.gauss(0.0, 1.0) for _ in range(D)]

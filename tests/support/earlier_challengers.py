@@ -16,7 +16,7 @@ class EarlierDriftway(Driftway):
 
 
 def main() -> None:
-    """Undo what came later, and run the command line."""
+    """Remove what later versions added, and run the command line."""
     from driftway import cli
     from driftway.worker.state.monitoring.challengers import ChallengerTests
 

@@ -14,7 +14,7 @@ class EarlierDriftway(Driftway):
 
 
 def main() -> None:
-    """Undo what came later, and run the command line."""
+    """Remove what later versions added, and run the command line."""
     from driftway import cli
     from driftway.worker.state.changelog.commit_record import CommitRecord
     from driftway.worker.wire.codec import read_json, write_json

@@ -1,4 +1,4 @@
-"""`python -m tests.support.earlier_probabilities worker ...`: the command line from before predictions had any."""
+"""`python -m tests.support.earlier_probabilities worker ...`: the command line before predictions had probabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class EarlierDriftway(Driftway):
 
 
 def main() -> None:
-    """Undo what came later, and run the command line."""
+    """Remove what later versions added, and run the command line."""
     from driftway import cli
     from driftway.worker.state.monitoring.confidence import NO_FORM, ModelConfidence
 

@@ -1,4 +1,4 @@
-"""An earlier version of Driftway, from this repository's history, as a child process beside the present one."""
+"""An earlier version of Driftway, from this repository's history, as a child process, to run beside the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learner of `driftway evaluate` predicts of events, without the command."""
+"""Predictions of a learner as in `driftway evaluate`, without the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftway.worker.evaluation.river.spec import spec_of
 
 
 def accuracy_of(text: str, events: list[bytes]) -> float:
-    """Share of the events that a learner, behind the standardiser, predicts right, each before it learns it."""
+    """Prequential accuracy of a learner behind the standardiser."""
     decoded = [json.loads(event) for event in events]
     X, y = np.array([one["x"] for one in decoded]), np.array([float(one["y"]) for one in decoded])
     learner, score = spec_of(text).create(X.shape[1], standardize=True), np.empty((len(y), 1))

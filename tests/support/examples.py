@@ -1,4 +1,4 @@
-"""How many random cases or rows a test takes: by default a tenth of what it asks for, all in `slow-examples`."""
+"""How many random cases or rows a test uses: by default a tenth of the requested number, all in `slow-examples`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ FEW, MANY = 30, 300
 
 
 def register_profiles() -> None:
-    """Make the profiles and choose the one with few examples; without a time limit, as machines differ."""
+    """Create the profiles and choose the one with few examples; without a time limit, as machines differ."""
     settings.register_profile("any machine", deadline=None, max_examples=FEW)
     settings.register_profile(THOROUGH, deadline=None, max_examples=MANY)
     settings.load_profile("any machine")
 
 
 def thorough() -> bool:
-    """Whether tests take all random cases."""
+    """Whether tests use all random cases."""
     return settings().max_examples == MANY
 
 
 def repetitions(n: int, least: int = LEAST) -> int:
-    """Return how many of `n` random cases or rows a test takes: all, or by default a tenth, but at least `least`.
+    """Return how many of `n` random cases or rows a test uses: all, or by default a tenth, but at least `least`.
 
     A test that calls it has the marker `random_cases`, by which the stage `slow-examples` selects it.
     """
@@ -35,7 +35,7 @@ def repetitions(n: int, least: int = LEAST) -> int:
 
 
 def examples(n: int, **more: Any) -> settings:
-    """Settings of a hypothesis test that takes `n` examples in all."""
+    """Settings of a hypothesis test that runs `n` examples when all are run."""
     return settings(max_examples=repetitions(n), **more)
 
 

@@ -42,7 +42,8 @@ class FaultScenario:
     detectors : tuple of str
         Drift detectors of the learner; without any there is no alarms topic.
     replicas : dict
-        Output, or "input" -> ids of the brokers that have it, the preferred leader first; else as the cluster likes.
+        Output, or "input" -> ids of the brokers that have its replicas, the preferred leader first; otherwise the
+        cluster chooses.
     """
 
     bootstrap: str
@@ -102,7 +103,7 @@ class FaultScenario:
         self._deliveries.require_all(self._producer, self.topic)
 
     def write(self, *values: bytes, partition: int = 0) -> None:
-        """Produce values that are not the scenario's rows."""
+        """Produce values other than the scenario's rows."""
         self._queue(values, partition)
         self._deliveries.require_all(self._producer, self.topic)
 
@@ -114,7 +115,7 @@ class FaultScenario:
         for topic in names or (self.topic,):
             client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
             await_leaders(client, {topic: self.partitions})
-        self._producer = self._new_producer()  # which knows the new partitions
+        self._producer = self._new_producer()  # the new client knows the new partitions
 
     def produce(self, first: int, last: int) -> None:
         """Hand rows `first` to `last` of every partition to the client, without waiting until they are written."""
@@ -130,7 +131,7 @@ class FaultScenario:
         assert queued == len(values), f"partition {partition} of {self.topic}: {queued} of {len(values)} rows queued"
 
     def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
-        """Produce the rows in pieces, each once the one before is predicted; do not wait once `victim` has ended."""
+        """Produce the rows in pieces, each after the previous one is predicted; do not wait once `victim` has ended."""
         for first in range(0, self.rows, piece):
             self.fill(first, first + piece)
             wanted = (first + piece) * self.partitions
@@ -141,7 +142,7 @@ class FaultScenario:
             )
 
     def feed_until(self, auditor: Auditor, over: Callable[[], bool], last: int, piece: int = 100) -> int:
-        """Produce rows in pieces, each once the one before is predicted, until `over`; return how many.
+        """Produce rows in pieces, each after the previous one is predicted, until `over`; return how many.
 
         Fails if `over` is still false after `last` rows.
         """
@@ -157,9 +158,9 @@ class FaultScenario:
         raise AssertionError(f"nothing happened in {last} rows")
 
     def feed_until_ended(self, auditor: Auditor, victim: Driftway, fed: int, seconds: float = 30.0) -> int:
-        """Produce rows from number `fed` on in pieces, each once the one before is predicted, until `victim` has ended.
+        """Produce rows from `fed` on in pieces, each after the previous one is predicted, until `victim` has ended.
 
-        Returns how many rows of each partition are produced then; fails if `victim` goes on to the last one.
+        Returns how many rows of each partition were produced; fails if `victim` still runs after the last one.
         """
         victim.await_text("running")
         while victim.process.poll() is None and fed < self.rows:

@@ -1,11 +1,11 @@
-"""A worker whose promotions go wrong: `python -m tests.support.faulty_promotions FAULT worker ...`.
+"""A worker with a fault in its promotions: `python -m tests.support.faulty_promotions FAULT worker ...`.
 
 | fault | what happens |
 |---|---|
 | ``decided`` | SIGKILL to itself once it has decided, before it writes the plan |
 | ``produced`` | SIGKILL to itself once the plan is in the log, before its transaction is committed |
-| ``committed`` | SIGKILL to itself once the plan is committed, before it knows |
-| ``everybody`` | it decides whatever its partitions are, and writes at the next whole second, as all others do |
+| ``committed`` | SIGKILL to itself once the plan is committed, before it learns of it |
+| ``everybody`` | it decides whatever its partitions are, and writes at the next full second, as all others do |
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Interrupted:
         return getattr(self._producer, name)
 
     def commit_transaction(self, *given: Any) -> None:
-        """As the producer, but for the death."""
+        """Commit, and die before or after it."""
         if not self._after:
             self._producer.flush(30)
             die()
@@ -66,7 +66,7 @@ def main() -> None:
         write(self, plans)
 
     def write_with_the_others(*given: Any) -> None:
-        time.sleep(-time.time() % 1.0)  # not waiting for a condition: all workers write at the same moment
+        time.sleep(-time.time() % 1.0)  # no condition to wait for: all workers write at the same moment
         write_after(*given)
 
     if fault == DECIDED:

@@ -1,4 +1,4 @@
-"""Child processes that start with the imports done: imports are nine tenths of a command's start.
+"""Child processes with all imports done before they start: imports are nine tenths of a command's start.
 
 multiprocessing's fork server has imported what the commands import. Each process is a fork of it and runs its module as
 ``python -m`` does. Environment variables that are read during imports have no effect in a fork, so a process with
@@ -68,7 +68,7 @@ class ForkedProcess:
     def send_signal(self, number: int) -> None:
         """See `subprocess.Popen`."""
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended since then
+            with contextlib.suppress(ProcessLookupError):  # it has ended in the meantime
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:

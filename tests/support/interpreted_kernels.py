@@ -66,7 +66,7 @@ def streams(case: Case) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {name: case.formed(one) for name, one in made.items()}
 
 
-def past_an_array(case: Case) -> list[str]:
+def out_of_bounds(case: Case) -> list[str]:
     """Run a case row by row on each kind of rows; return where it indexes out of bounds."""
     from tests.conformance.checks import scores
 
@@ -85,8 +85,8 @@ def past_an_array(case: Case) -> list[str]:
     return found
 
 
-def past_an_array_late(case: Case) -> list[str]:
-    """As `past_an_array`, with delayed labels, of which every fifth never arrives."""
+def out_of_bounds_delayed(case: Case) -> list[str]:
+    """As `out_of_bounds`, with delayed labels, of which every fifth never arrives."""
     from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 
     X, y = streams(case)["plain"]
@@ -120,7 +120,7 @@ def main(part: int, parts: int, slow: bool) -> int:
         standardized = case.kind, case.row.name if slow else ""
         chosen.setdefault(standardized if case.standardize else (*case.kernel, case.parameters if slow else ""), case)
     for case in list(chosen.values())[part::parts]:
-        for complaint in past_an_array(case) + past_an_array_late(case):
+        for complaint in out_of_bounds(case) + out_of_bounds_delayed(case):
             print(complaint)
             failed += 1
     print(f"{len(chosen)} cases, part {part} of {parts}, {failed} past an array")

@@ -75,7 +75,7 @@ class TopicSpec(NamedTuple):
 
 
 def create_topics(bootstrap: str, topics: Mapping[str, TopicSpec]) -> None:
-    """Create topics in one request, which costs hardly more than one topic, and wait until they are writable."""
+    """Create topics in one request, which takes hardly longer than one topic, and wait until they are writable."""
     from confluent_kafka.cimpl import NewTopic
 
     client, requests = admin(bootstrap), []
@@ -96,7 +96,7 @@ def empty(bootstrap: str, topic: str, partitions: int) -> None:
     create_topic(bootstrap, topic, partitions)
 
 
-def shorten(bootstrap: str, topic: str, partitions: int, low: int) -> None:
+def truncate(bootstrap: str, topic: str, partitions: int, low: int) -> None:
     """Delete the records below offset `low` of every partition, as retention does."""
     from confluent_kafka import TopicPartition
 

@@ -1,4 +1,4 @@
-"""Do what a command of Kafka's tools would do, through an admin client: the broker of the tests comes without them."""
+"""Run a command of Kafka's tools through an admin client, as the broker of the tests comes without the tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.kafka import END_SECONDS, admin, await_until
 
 
 def apply(command: str) -> None:
-    """Apply a command of kafka-topics.sh, kafka-configs.sh or kafka-acls.sh, every word of which must be known."""
+    """Apply a command of kafka-topics.sh, kafka-configs.sh or kafka-acls.sh; all its options must be known."""
     script, *words = shlex.split(command)
     options = _options(words)
     client = admin(options.pop("--bootstrap-server")[0])

@@ -1,4 +1,4 @@
-"""Mutated files of every kind that is read: what editors, transfers and strangers make of them."""
+"""Mutated files of every format that is read, damaged as by editors, transfers or other programs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ TEXTS = (".csv", ".arff", ".jsonl", ".svm")
 
 
 def mutated_text(text: bytes, chance: random.Random) -> bytes:
-    """Insert, remove or repeat what parsers look for, in one to four places."""
+    """Insert, remove or repeat what parsers look for, at one to four positions."""
     for _ in range(chance.randrange(1, 5)):
         at = chance.randrange(len(text) + 1)
         kind = chance.randrange(4)

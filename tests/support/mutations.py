@@ -164,7 +164,7 @@ def subjects() -> dict[str, Subject]:
 
 
 def model_kinds() -> dict[str, ModelSettings]:
-    """Return models with all that a header may hold."""
+    """Return models that fill every field of a header."""
     events = EventSchema.parse(["a", "b:one-of=u/v"], label="good", missing="mean", indicators=True)
     return {
         "a list": model_settings("arow", "no_change"),
@@ -188,7 +188,7 @@ def rows_for(settings: ModelSettings) -> list[bytes]:
 
 
 def sharing_model() -> Model:
-    """Return a model that shares."""
+    """Return a model that exchanges updates with other partitions."""
     model = Model(model_kinds()["averaged"], 0)
     model.advance(records(events(40), partition=0))
     return model
@@ -231,7 +231,7 @@ def _mutated_blob(blob: bytes, chance: random.Random) -> bytes:
 
 
 def _snapshot(settings: ModelSettings, blob: bytes) -> Subject:
-    """Restore it as a worker does, after the first chunk was looked at."""
+    """Restore it as a worker does, after reading the first chunk."""
 
     def subject(chance: random.Random) -> None:
         mutated = _mutated_blob(blob, chance)
@@ -243,7 +243,7 @@ def _snapshot(settings: ModelSettings, blob: bytes) -> Subject:
 
 
 def _model_file(settings: ModelSettings, blob: bytes) -> Subject:
-    """Open it, list it, start from it; learn from rows unless other kernels would have to be compiled."""
+    """Open it, list it and start from it; learn from rows unless that would compile other kernels."""
     more, intact = rows_for(settings), blob[snapshot._header(blob)[1] : -snapshot.DIGEST_BYTES]
 
     def subject(chance: random.Random) -> None:
@@ -263,7 +263,7 @@ def _model_file(settings: ModelSettings, blob: bytes) -> Subject:
 
 
 class StoredChunk(NamedTuple):
-    """A message of the snapshot topic, as far as a listing reads it."""
+    """The part of a snapshot topic's message that a listing reads."""
 
     text: bytes
 

@@ -1,7 +1,7 @@
 """`python -m tests.support.poisoned_buffers worker ...`: the command line, with free buffers overwritten.
 
 The text and messages of a batch are overwritten at the next poll, a buffer of predictions as soon as it is returned to
-the pool. Code that reads them too late then writes or learns garbage.
+the pool. Code that reads a buffer too late then writes or learns garbage.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.process import Driftway
 
-RUBBISH = 0xA5
+GARBAGE = 0xA5
 
 
 class PoisonedDriftway(Driftway):
@@ -29,18 +29,18 @@ def main() -> None:
 
     give, take = buffer_pool.give_buffer, consumer_queue.ConsumerQueue.poll
 
-    def spoil_and_give(buffer: buffer_pool.Text) -> None:
-        buffer[:] = RUBBISH
+    def overwrite_and_give(buffer: buffer_pool.Text) -> None:
+        buffer[:] = GARBAGE
         give(buffer)
 
-    def spoil_and_take(self: consumer_queue.ConsumerQueue, most: int, wait: float) -> Any:
+    def overwrite_and_take(self: consumer_queue.ConsumerQueue, most: int, wait: float) -> Any:
         for old in (self._text, self._rows, self._pointers):
-            old.view("u1")[:] = RUBBISH
+            old.view("u1")[:] = GARBAGE
         return take(self, most, wait)
 
     for module in (buffer_pool, writer, packed):
-        module.give_buffer = spoil_and_give
-    consumer_queue.ConsumerQueue.poll = spoil_and_take  # type: ignore[method-assign]
+        module.give_buffer = overwrite_and_give
+    consumer_queue.ConsumerQueue.poll = overwrite_and_take  # type: ignore[method-assign]
     cli.main(sys.argv[1:])
 
 

@@ -1,7 +1,7 @@
-"""What the commands share; preloaded by `tests.support.forkserver`: imports, and the kernels of most workers.
+"""Imports and kernels that most commands need; preloaded by `tests.support.forkserver`.
 
-A worker loads its kernels in 0.3 s of processor time, and there are some thousand of them. Tests of the kernels' cache
-have variables of their own, so their workers are no forks.
+A worker needs 0.3 s of processor time to load its kernels, and the tests start some thousand workers. Tests of the
+kernel cache set environment variables of their own, so their workers are not forked.
 """
 
 import gc

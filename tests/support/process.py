@@ -1,4 +1,4 @@
-"""The real command line as a child process that tests start, watch and kill, and that never outlives them."""
+"""The real command line as a child process that tests start, watch and kill; it never outlives them."""
 
 from __future__ import annotations
 

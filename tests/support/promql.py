@@ -1,6 +1,6 @@
-"""A subset of PromQL to evaluate our rules and panels on scrapes, with the parser of Prometheus-like systems.
+"""A subset of PromQL, to evaluate our rules and panels on scraped samples.
 
-What Prometheus does and this does not: `rate` and `increase` are not extrapolated to the ends of their range.
+Unlike in Prometheus, `rate` and `increase` are not extrapolated to the ends of their range.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _note(found: list[Any], node: Any) -> bool:
 
 
 class Scrapes:
-    """The samples that a Prometheus has scraped; a series that its target no longer shows is stale at once."""
+    """The samples that Prometheus has scraped; a series that its target no longer exposes is stale at once."""
 
     def __init__(self) -> None:
         self._series: dict[str, dict[Key, Samples]] = defaultdict(lambda: defaultdict(list))
@@ -79,11 +79,11 @@ class Scrapes:
         self._add(found, at, target)
 
     def fail(self, at: float, **target: str) -> None:
-        """Note that a target did not answer."""
+        """Record that a target did not answer."""
         self._add({("up", tuple(sorted(target.items()))): 0.0}, at, target)
 
     def forget(self, at: float, **target: str) -> None:
-        """Note that service discovery no longer names a target."""
+        """Record that service discovery no longer lists a target."""
         self._add({}, at, target)
 
     def _add(self, found: dict[tuple[str, Key], float], at: float, target: Labels) -> None:

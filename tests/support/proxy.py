@@ -1,4 +1,4 @@
-"""A frame-aware proxy between a client and the broker: it can drop, falsify and delay frames.
+"""A frame-aware proxy between a client and the broker: it can drop, alter and delay frames.
 
 A client learns the broker's address from the broker and would connect to it directly. So in replies to Metadata and
 FindCoordinator the broker's port is replaced by the proxy's, which has the same length.
@@ -29,7 +29,7 @@ ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
 UNKNOWN_SERVER_ERROR, GROUP_ID_NOT_FOUND = -1, 69
 HOST = "127.0.0.1"
 AFTER_SECONDS = 30.0
-"""Longest time that a falsified reply waits for its condition."""
+"""Longest time that an altered reply waits for its condition."""
 
 
 @dataclass
@@ -49,9 +49,9 @@ class Rule:
     error : int or None
         Error code to put into the reply; None drops the reply.
     brokerless : bool
-        Take all brokers out of the reply, which is to a metadata request.
+        Remove all brokers from the reply to a metadata request.
     after : callable
-        A falsified reply is sent once this returns true.
+        An altered reply is sent once this returns true.
     """
 
     apis: tuple[int, ...]
@@ -73,7 +73,7 @@ class Proxy:
     Attributes
     ----------
     lost, failed, held : Counter
-        Api key -> number of replies dropped, replies falsified, requests held back so far.
+        Api key -> number of replies dropped, replies altered, requests held back so far.
     shut : bool
         Whether new connections are refused; open ones stay open.
     """
@@ -113,7 +113,7 @@ class Proxy:
         self._add(self._of_replies, Rule((api,), about, replies, error=error, after=after))
 
     def hide_brokers(self, replies: int, after: Callable[[], bool] = lambda: True) -> None:
-        """Take all brokers out of the next replies to metadata requests: a cluster says so that has fenced them all.
+        """Remove all brokers from the next replies to metadata requests, as if the cluster had fenced all brokers.
 
         The client receives them once `after` returns true.
         """
@@ -191,7 +191,7 @@ class Proxy:
             _close(broker)
 
     def _reply(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
-        """Forward replies, except those to drop or falsify."""
+        """Forward replies, except those to drop or alter."""
         sending = threading.Lock()
         with contextlib.suppress(OSError):
             while frame := _frame(broker):
@@ -205,9 +205,11 @@ class Proxy:
                     continue
                 if rule is not None:
                     false = (
-                        without_brokers(frame) if rule.error is None else falsified(api, frame, rule.error, rule.about)
+                        without_brokers(frame) if rule.error is None else altered(api, frame, rule.error, rule.about)
                     )
-                    threading.Thread(target=self._lie, args=(client, false, rule, sending), daemon=True).start()
+                    threading.Thread(
+                        target=self._send_altered, args=(client, false, rule, sending), daemon=True
+                    ).start()
                     self.failed[api] += 1
                     continue
                 if api in (METADATA, FIND_COORDINATOR):
@@ -224,8 +226,8 @@ class Proxy:
                 found.left -= 1
             return found
 
-    def _lie(self, client: socket.socket, reply: bytes, rule: Rule, sending: threading.Lock) -> None:
-        """Send a falsified reply once its condition holds; later replies may overtake it, as clients match ids."""
+    def _send_altered(self, client: socket.socket, reply: bytes, rule: Rule, sending: threading.Lock) -> None:
+        """Send an altered reply once its condition holds; later replies may overtake it, as clients match ids."""
         deadline = time.monotonic() + AFTER_SECONDS
         while not rule.after() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -233,7 +235,7 @@ class Proxy:
             client.sendall(struct.pack(">i", len(reply)) + reply)
 
 
-def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
+def altered(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     """Return the reply with its error code replaced; if it lists several topics, only that of the topic `about`."""
     altered = bytearray(reply)
     if api == ADD_OFFSETS:  # version 0: correlation, throttle, error
@@ -246,7 +248,7 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     elif api == HEARTBEAT:  # correlation, tags, throttle, error
         places = [9]
     else:
-        raise ValueError(f"replies of api {api} cannot be falsified")
+        raise ValueError(f"replies of api {api} cannot be altered")
     for place in places:
         struct.pack_into(">h", altered, place, error)
     return bytes(altered)
@@ -255,7 +257,7 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
 def without_brokers(reply: bytes) -> bytes:
     """Return a reply to a metadata request, of version 10 or later, that names no broker, and no leader of a partition.
 
-    All lengths and numbers of items in it must be below 127, so that each takes one byte; it is one more than they are.
+    All lengths and counts in it must be below 127: each then takes one byte, whose value is one more.
     """
     brokers = 4 + 1 + 4  # behind correlation, tags and throttle time
     at = brokers + 1

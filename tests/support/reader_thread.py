@@ -1,4 +1,4 @@
-"""A thread that reads with a client of its own until the end of its ``with`` block."""
+"""A thread with its own client, which reads until the end of its ``with`` block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.worker.kafka.client_config import base_properties, quiet
 
 
 class ReaderThread(threading.Thread):
-    """A read_committed reader that is no member of a group; a subclass says what it does until `_ended` is set.
+    """A read_committed reader that is not a member of a group; a subclass says what it does until `_ended` is set.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class RealStreams:
 
 
 def find_stream(name: str) -> Path | None:
-    """Return the file of a stream if it is on this machine, for programs that do without."""
+    """Return the file of a stream if it is on this machine, for programs that can run without it."""
     return find_file(name)
 
 

@@ -1,4 +1,4 @@
-"""Events written with the client's own serialisers, and the plain objects expected when they are read."""
+"""Events written with the client's serialisers, and the objects expected from reading them."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def apicurio_home() -> Path:
     with tempfile.TemporaryDirectory(dir=kept) as staging:
         with tarfile.open(packed) as archive:
             archive.extractall(Path(staging) / "home", filter="data")
-        with contextlib.suppress(OSError):  # another process was faster
+        with contextlib.suppress(OSError):  # another process has extracted it
             os.replace(Path(staging) / "home", home)
     return home
 
@@ -125,7 +125,7 @@ class Stub:
             def answer(self, given: Any) -> None:
                 stub.asked.append(self.path)
                 stub.authorizations.add(self.headers["Authorization"])
-                status, body = (stub.status, stub.body) if stub.status else stub.tell(self.path, given)
+                status, body = (stub.status, stub.body) if stub.status else stub.respond(self.path, given)
                 text = body.encode() if isinstance(body, str) else json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
@@ -155,7 +155,7 @@ class Stub:
     def url(self) -> str:
         return f"http{'s' if self._tls else ''}://127.0.0.1:{self._server.server_port}"
 
-    def tell(self, path: str, given: Any) -> tuple[int, Any]:
+    def respond(self, path: str, given: Any) -> tuple[int, Any]:
         """Status and body of the response to a request."""
         steps = path.partition("?")[0].strip("/").split("/")
         if steps[:2] == ["schemas", "ids"]:
@@ -172,14 +172,14 @@ class Stub:
             version = int(steps[3])
             if version > len(known):
                 return 404, {"error_code": 40402, "message": "Version not found"}
-            return 200, self._told(steps[1], known, version)
+            return 200, self._registered(steps[1], known, version)
         schema = {key: value for key, value in given.items() if value and value != "AVRO"}
-        if len(steps) == 2:  # is it there?
+        if len(steps) == 2:  # whether it is registered
             if not known:
                 del self.versions[urllib.request.unquote(steps[1])]
             if schema not in self.schemas or (number := self.schemas.index(schema) + 1) not in known:
                 return 404, {"error_code": 40403 if known else 40401, "message": "not found"}
-            return 200, self._told(steps[1], known, known.index(number) + 1)
+            return 200, self._registered(steps[1], known, known.index(number) + 1)
         if self.refusal is not None:
             return self.refusal
         if schema not in self.schemas:
@@ -187,9 +187,9 @@ class Stub:
         number = self.schemas.index(schema) + 1
         if number not in known:
             known.append(number)
-        return 200, self._told(steps[1], known, known.index(number) + 1)
+        return 200, self._registered(steps[1], known, known.index(number) + 1)
 
-    def _told(self, subject: str, known: list[int], version: int) -> dict[str, Any]:
+    def _registered(self, subject: str, known: list[int], version: int) -> dict[str, Any]:
         number = known[version - 1]
         return {"subject": subject, "id": number, "version": version, **self.schemas[number - 1]}
 

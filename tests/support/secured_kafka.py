@@ -19,7 +19,7 @@ from tests.support.kafka import admin, await_until
 HOST = "127.0.0.1"
 AUTHORIZED = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",  # the plain listener: the broker itself, and the test
+    "super.users": "User:ANONYMOUS",  # the plain listener, for the broker itself and the test
     "allow.everyone.if.no.acl.found": "false",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
 }

@@ -15,10 +15,9 @@ def slow_but(taken: Collection[Any], cases: Iterable[Any]) -> list[Any]:
 
 
 def slow_but_each_once(*axes: Sequence[Any], most: int | None = None) -> list[Any]:
-    """Every combination of the axes as parameters, all marked slow except as many as contain each value, or `most`.
+    """Every combination of the axes as parameters, all marked slow except enough to contain each value, or `most`.
 
-    The first of these has the first value of each axis, the second one the second values, and so on; shorter axes begin
-    again.
+    The first of these has the first value of each axis, the second the second values, and so on; shorter axes repeat.
     """
     lengths = [len(axis) for axis in axes]
     taken = {tuple(i % length for length in lengths) for i in range(most or max(lengths))}

@@ -1,6 +1,7 @@
 """A worker with slow restores: `python -m tests.support.slow_restore SECONDS worker ...`.
 
-The restore is the real one, started SECONDS later, as with a slow broker. So a test can act during it without a race.
+The restore is the real one, started SECONDS later, as with a slow broker. This lets a test act during the restore
+without a race.
 """
 
 from __future__ import annotations

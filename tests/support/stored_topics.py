@@ -1,6 +1,6 @@
 """Topics of an earlier version, stored in a file and restored on another broker with the same offsets.
 
-The end of a transaction takes an offset of its own. So a gap behind some records means that they were a transaction,
+The marker at the end of a transaction has an offset. So a gap after some records means that they were a transaction,
 and they are restored as one. The id of the input's topic is in commit records, committed offsets and snapshots: it is
 replaced.
 """
@@ -38,7 +38,7 @@ def _bytes(content: str | None) -> bytes | None:
 
 
 def topic_id(bootstrap: str, topic: str) -> str:
-    """Return the id of a topic, as commit records have it."""
+    """Return the id of a topic in the form that commit records have."""
     from confluent_kafka import TopicCollection
 
     client = admin(bootstrap)  # keep a reference: a collected client never answers
@@ -48,7 +48,7 @@ def topic_id(bootstrap: str, topic: str) -> str:
     return text
 
 
-def taken(bootstrap: str, topic: str, known_id: str) -> dict[str, Any]:
+def stored_records(bootstrap: str, topic: str, known_id: str) -> dict[str, Any]:
     """Return all committed records of a topic with their offsets, and the ends of its partitions."""
     client = Consumer(quiet({"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.partition.eof": True}))
     try:
@@ -71,14 +71,14 @@ def taken(bootstrap: str, topic: str, known_id: str) -> dict[str, Any]:
 
 
 def _replaced(content: bytes | None, old: str, new: str) -> bytes | None:
-    """Replace the id of the input's topic, also below the digest of a snapshot, which is one record here."""
+    """Replace the id of the input topic, also in snapshots (of one record each), whose digests are recomputed."""
     assert len(old) == len(new)
     if content is None or old.encode() not in content:
         return content
     if not content.startswith(MAGIC):
         return content.replace(old.encode(), new.encode())
     body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
-    assert _digest(body) == digest, "a snapshot of several records cannot be taken"
+    assert _digest(body) == digest, "a snapshot of several records is not supported"
     changed = body.replace(old.encode(), new.encode())
     return changed + _digest(changed)
 
@@ -100,7 +100,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def remove(bootstrap: str, topics: Sequence[str]) -> None:
-    """Delete topics that an earlier test has left, and wait until they are gone."""
+    """Delete topics of an earlier test, and wait until they are gone."""
     client = admin(bootstrap)  # keep a reference: a collected client never answers
     if present := [name for name in topics if name in client.list_topics(timeout=10).topics]:
         for future in client.delete_topics(present).values():
@@ -116,7 +116,7 @@ def restore_topic(bootstrap: str, topic: str, found: Mapping[str, Any], known_id
     bootstrap, topic : str
         Where.
     found : mapping
-        What `taken` returned.
+        What `stored_records` returned.
     known_id : str or None
         Id of the input's topic; None: this is the input.
     **configs
@@ -139,7 +139,9 @@ def restore_topic(bootstrap: str, topic: str, found: Mapping[str, Any], known_id
             assert producer.flush(END_SECONDS) == 0
             if ended:
                 producer.commit_transaction(END_SECONDS)
-    assert [row[:2] for row in taken(bootstrap, topic, own)["rows"]] == [tuple(row[:2]) for row in found["rows"]]
+    assert [row[:2] for row in stored_records(bootstrap, topic, own)["rows"]] == [
+        tuple(row[:2]) for row in found["rows"]
+    ]
     return own
 
 

@@ -1,4 +1,4 @@
-"""Run the command line on a terminal: capture what it draws there, and press Ctrl-C."""
+"""Run the command line on a terminal: capture what it draws, and press Ctrl-C."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int =
         finally:
             child.kill()
             os.close(ours)
-            os.close(theirs)  # not earlier: when its last end closes, a terminal may lose what was just written
+            os.close(theirs)  # not earlier: when its last descriptor closes, a terminal may lose what was just written
     return Finished(child.returncode, stdout, drawn)
 
 

@@ -1,4 +1,4 @@
-"""An unclean election: a replica that has fallen behind becomes the leader, and what it lacks is cut from the log."""
+"""An unclean election: a replica that has fallen behind becomes the leader, and the log loses what it lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UncleanElection:
         self.leader, self.stale = cluster.nodes[leader - 1], cluster.nodes[stale - 1]
 
     def fall_behind(self) -> None:
-        """Stop the follower: from now on only the leader has what is written."""
+        """Stop the follower: from now on only the leader has new records."""
         self.stale.terminate()
         self._await(lambda found: found.isrs == [self._ids[0]], "the leader alone is in sync")
 
@@ -46,7 +46,7 @@ class UncleanElection:
         self._await(lambda found: found.leader == self._ids[1], "the stale replica leads")
 
     def come_back(self) -> None:
-        """Start the old leader, which cuts its log to the new leader's."""
+        """Start the old leader, which truncates its log to the new leader's."""
         self.leader.launch()
         self._await(lambda found: set(found.isrs) == set(self._ids), "both replicas are in sync")
 
@@ -76,7 +76,7 @@ def cut_log(node: LocalKafka, topic: str, partition: int, end: int) -> None:
 
 
 def all_running(cluster: LocalCluster) -> None:
-    """Start the brokers that a failed test has left dead."""
+    """Start the brokers that are still down after a failed test."""
     for node in cluster.nodes:
         if node.exit_code() is not None:
             node.restart()

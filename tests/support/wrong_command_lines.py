@@ -1,4 +1,4 @@
-"""Wrong command lines, drawn from the tables of options that the commands themselves have."""
+"""Wrong command lines, drawn from the commands' own tables of options."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OF_SNAPSHOT = "--input", "E", "--group", "g"
 
 
 def wrong_lines(count: int, seed: int) -> Iterator[tuple[str, ...]]:
-    """Yield `count` command lines: every option of every command in turn, each with one or two odd values."""
+    """Yield `count` command lines: every option of every command in turn, each with one or two unusual values."""
     chance = random.Random(seed)
     places = [
         (tuple(filter(None, (name, leaf))), option)

@@ -173,12 +173,12 @@ def test_mapped_model_goes_on_from_its_snapshot_and_from_no_other() -> None:
         first.advance(rows.before(170))
         blob = snapshot.write(first, first.save(), 170)
         for other in settings:
-            heir = Model(other, 3)
+            successor = Model(other, 3)
             if other is one:
-                snapshot.read(blob, heir)
-                assert wire([heir.advance(rows.after(170))]) == wire([first.advance(rows.after(170))])
+                snapshot.read(blob, successor)
+                assert wire([successor.advance(rows.after(170))]) == wire([first.advance(rows.after(170))])
                 continue
             with pytest.raises(snapshot.ForeignSnapshot) as caught:
-                snapshot.read(blob, heir)
+                snapshot.read(blob, successor)
             parsed, has = "dfop" + one.maps_suffix, "dfop" + other.maps_suffix
             assert str(caught.value) == f"the snapshot was made with learners ['{parsed}'], this worker has ['{has}']"
