@@ -19,7 +19,7 @@ from driftway.learners.registry import LEARNERS, find
 from tests.meta.sources import ROOT, files, imports, module, place
 
 HUB = 25
-"""A module that so many others import is not followed further: nearly everything depends on it."""
+"""A module with more importers than this is not followed further: nearly everything depends on it."""
 MOST_LEARNERS = 3
 """Learners whose conformance fits into less than a minute."""
 

@@ -55,7 +55,7 @@ STAGES: dict[str, tuple[str, ...]] = {
 DEFAULT = "format", "lint", "types", "unit", "broker"
 """The stage `unit` includes the rules of tests/meta, which `make check` runs alone."""
 BESIDE = {"types"}
-"""Stages of one process, each run beside the one after it; what it prints is shown when it has ended."""
+"""Stages of one process, each run beside the next one; its output is shown when it has ended."""
 POLL_SECONDS = 0.1
 FETCH = "from driftway.workbench.broker import LocalKafka; LocalKafka(heap='256m').__enter__().stop()"
 """Python that downloads Kafka's jars and writes Java's cache of a started Kafka, unless they are there."""

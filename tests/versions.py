@@ -37,11 +37,11 @@ ANY_MAJOR = (
     "tests/broker/test_hanging_transactions.py",
     "tests/broker/test_recreated_topic.py",
     "tests/broker/test_audit.py",
-    "tests/fault/test_matrix.py::test_killed_worker_is_succeeded",
-    "tests/fault/test_matrix.py::test_broker_that_dies_and_comes_back_costs_nothing",
+    "tests/fault/test_matrix.py::test_a_successor_continues_exactly_after_a_worker_was_killed",
+    "tests/fault/test_matrix.py::test_a_broker_restart_at_any_step_changes_nothing",
 )
 """First predictions, both clients, transactions, restores, kills, audits and ids of topics."""
-SINCE_4 = ("tests/fault/test_group_protocols.py::test_running_classic_group_moves_to_the_newer_protocol_and_back",)
+SINCE_4 = ("tests/fault/test_group_protocols.py::test_a_running_classic_group_moves_to_the_newer_protocol_and_back",)
 INTERPRETERS = (
     "{PYENV_ROOT}/versions/{version}.*/bin/python",
     "{HOME}/.pyenv/versions/{version}.*/bin/python",

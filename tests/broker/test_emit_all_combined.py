@@ -25,7 +25,7 @@ from tests.broker.test_models_delayed_labels import LateScenario, untimed
 from tests.broker.test_policies import learn
 from tests.fault.test_share import PARTITIONS, feed
 from tests.fault.test_share import ROWS as SHARED_ROWS
-from tests.support.delayed_labels import Outputs, kill_and_succeed
+from tests.support.delayed_labels import Outputs, kill_and_replace
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Driftway, driftway
@@ -38,7 +38,7 @@ QUICK = "--commit-interval", "0.05", "--snapshot-rows", "100", "--emit", "all", 
 def test_labels_are_late_and_workers_die(kafka: str, label_topic: bool) -> None:
     scenario = LateScenario(kafka, label_topic)
     outputs, work = Outputs(kafka, f"{scenario.topic}.{scenario.group}"), ("worker", *scenario.options, *MODELS, *QUICK)
-    kill_and_succeed(Step.OFFSETS_SENT, work, (NATIVE, PYTHON), scenario.feed(), outputs, commits=9)
+    kill_and_replace(Step.OFFSETS_SENT, work, (NATIVE, PYTHON), scenario.feed(), outputs, commits=9)
     end = 900 if label_topic else min(map(len, scenario.streams.values()))
     settings = ModelSettings(
         tuple(map(Spec.parse, (LEARNER, *CHALLENGERS))), wait=LabelWait(200), accuracy_every=50, emit=EVERY_MODEL
@@ -59,7 +59,7 @@ def test_partitions_share_and_workers_die(kafka: str) -> None:
     create_topic(kafka, topic, PARTITIONS)
     near = "--input", topic, "--group", group, "--bootstrap", kafka
     place = (*near, "--learner", "dfop:mu=0.01", "--learner", "pa1", "--share-models", "average:rows=20")
-    kill_and_succeed(
+    kill_and_replace(
         Step.FLUSHED, ("worker", *place, *QUICK), (PYTHON, NATIVE), feed(kafka, topic),
         Outputs(kafka, f"{topic}.{group}"), 24,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.broker.test_models import places
-from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
@@ -180,7 +180,7 @@ def require_changes(scenario: LateScenario, changes: Sequence[tuple[str, ...]], 
         at = (f"{partition}:{BEFORE + 100 * number + 7 * partition}" for partition in range(2))
         scenario.models(*words, *(word for one in at for word in ("--at", one)))
     outputs = Outputs(scenario.kafka, f"{scenario.topic}.{scenario.group}")
-    kill_and_succeed(step, work, (NATIVE, PYTHON), scenario.feed(BEFORE), outputs, commits=9)
+    kill_and_replace(step, work, (NATIVE, PYTHON), scenario.feed(BEFORE), outputs, commits=9)
     end = 900 if scenario.label_topic else min(map(len, scenario.streams.values()))
     wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(changes))]
     assert [list(plan["taken_at"].values()) for plan in scenario.history()[1:]] == wanted

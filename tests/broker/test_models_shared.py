@@ -17,7 +17,7 @@ from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import PLAIN, change, columns, history
 from tests.fault.test_share import PARTITIONS, ROWS, feed, took_in
-from tests.support.delayed_labels import Outputs, kill_and_succeed
+from tests.support.delayed_labels import Outputs, kill_and_replace
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway, driftway
@@ -42,7 +42,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
         at = (f"{p}:{100 + 120 * number + 7 * p}" for p in range(PARTITIONS))
         done = driftway("models", *words, *near, *(word for one in at for word in ("--at", one)))
         assert done.code == 0, done
-    kill_and_succeed(step, work, (NATIVE, PYTHON), fed, Outputs(kafka, f"{topic}.{group}"), 24)
+    kill_and_replace(step, work, (NATIVE, PYTHON), fed, Outputs(kafka, f"{topic}.{group}"), 24)
     shares = [json.loads(one.value or b"") for one in read_all(kafka, f"{topic}.{group}.shares")]
     assert len({one["model_digest"] for one in shares}) > 2
     assert min(took_in(kafka, f"{topic}.{group}").values()) > 0

@@ -13,7 +13,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.packed import decode_predictions
-from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
 from tests.support.earlier_probabilities import EarlierDriftway
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import create_topic, produce, read_all, unique
@@ -52,7 +52,7 @@ def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka
             yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
 
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_succeed(step, ("worker", *place, *written), (NATIVE, PYTHON), feed(), outputs)
+    kill_and_replace(step, ("worker", *place, *written), (NATIVE, PYTHON), feed(), outputs)
     settings = model_settings(
         LEARNER, CHALLENGER, wait=LabelWait.parse(WAIT), accuracy_every=EVERY, window=1000, output_form=form
     )

@@ -1,9 +1,9 @@
 """A lost Produce reply followed by an abortable error: librdkafka would commit a transaction with missing messages.
 
-Messages whose reply was lost wait to be sent again. An abortable error then makes the client reuse their sequence
-numbers, although the broker has them: the next batch of the same producer and size is taken for a duplicate,
-acknowledged, and not written (docs/upstream). In each test a reply is lost, then the transaction fails. A worker that
-kept the producer would lose predictions, or the position or snapshot that it committed.
+The client sends messages whose reply was lost again. If an abortable error comes first, it reuses their sequence
+numbers, although the broker has them: the broker takes the next batch of the same producer and size for a duplicate,
+acknowledges it, and does not write it (docs/upstream). In each test a reply is lost, then the transaction fails. A
+worker that kept the producer would lose predictions, or the position or snapshot that it committed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BEFORE, BATCH = 200, 100
 
 @pytest.fixture
 def proxy(kafka: str) -> Iterator[Proxy]:
-    with Proxy(kafka) as made:
-        yield made
+    with Proxy(kafka) as proxy_of_broker:
+        yield proxy_of_broker
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def scenario(kafka: str) -> FaultScenario:
     return FaultScenario(kafka, partitions=1, rows=BEFORE + 2 * BATCH)
 
 
-def begun(worker: Driftway, scenario: FaultScenario, auditor: Auditor) -> None:
+def process_first_rows(worker: Driftway, scenario: FaultScenario, auditor: Auditor) -> None:
     """Process the first rows and a rejected one, so that the client knows every topic."""
     worker.await_text("running")
     scenario.write(BAD)
@@ -49,7 +49,7 @@ def begun(worker: Driftway, scenario: FaultScenario, auditor: Auditor) -> None:
     auditor.await_all(BEFORE + 1)
 
 
-def failing(scenario: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
+def fail_transaction(scenario: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
     """Produce rows and block new connections to the broker until their transaction has failed."""
     proxy.shut = True
     scenario.fill(BEFORE, BEFORE + BATCH)
@@ -60,7 +60,7 @@ def failing(scenario: FaultScenario, proxy: Proxy, worker: Driftway, what: int) 
     proxy.shut = False
 
 
-def require_whole(auditor: Auditor, scenario: FaultScenario, rows: int) -> None:
+def require_complete(auditor: Auditor, scenario: FaultScenario, rows: int) -> None:
     """Fail unless every row is predicted once, in order, with the bits of an undisturbed run."""
     assert not auditor.complaints
     places = sorted(auditor.scores)
@@ -75,33 +75,35 @@ def positions(scenario: FaultScenario) -> list[bytes]:
     return [record.value or b"" for record in read_all(scenario.bootstrap, topic) if record.key == b"0.position"]
 
 
-def leave(worker: Driftway) -> None:
+def stop(worker: Driftway) -> None:
     worker.terminate()
     assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.parametrize("way", slow_but(["lost"], ["lost", "late"]))
-def test_predictions_whose_reply_was_lost_are_no_hole(scenario: FaultScenario, proxy: Proxy, way: str) -> None:
+def test_predictions_are_written_after_their_reply_was_lost_and_the_transaction_aborted(
+    scenario: FaultScenario, proxy: Proxy, way: str
+) -> None:
     """In the late case the broker receives them after the abort and rejects them for their older epoch."""
     arguments = scenario.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
     with scenario.auditor() as auditor, Driftway(*arguments) as worker:
-        begun(worker, scenario, auditor)
+        process_first_rows(worker, scenario, auditor)
         if way == "lost":
             proxy.lose(PRODUCE, cut=True, about=b".predictions")
         else:
             proxy.hold(PRODUCE, about=b".predictions")
         proxy.fail(ADD_PARTITIONS, INVALID_RECORD, b".rejected", after=proxy.missed(PRODUCE))
-        failing(scenario, proxy, worker, ADD_PARTITIONS)
+        fail_transaction(scenario, proxy, worker, ADD_PARTITIONS)
         auditor.await_all(BEFORE + BATCH + 2, 60)
         proxy.release()
         scenario.fill(BEFORE + BATCH)
         auditor.await_all(scenario.rows + 2)
-        leave(worker)
-    require_whole(auditor, scenario, scenario.rows)
+        stop(worker)
+    require_complete(auditor, scenario, scenario.rows)
 
 
 @pytest.mark.parametrize("snapshots", slow_but([NEVER], [NEVER, WHEN_TRIED_AGAIN]), ids=["position", "snapshot"])
-def test_position_whose_reply_was_lost_takes_nobodys_place(
+def test_a_position_record_with_a_lost_reply_does_not_replace_the_next_record(
     scenario: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
 ) -> None:
     """The next record of the same size in the snapshots topic is the next position, or a chunk of a snapshot."""
@@ -109,10 +111,10 @@ def test_position_whose_reply_was_lost_takes_nobodys_place(
         scenario.auditor() as auditor,
         Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *snapshots)) as worker,
     ):
-        begun(worker, scenario, auditor)
+        process_first_rows(worker, scenario, auditor)
         proxy.lose(PRODUCE, cut=True, about=b"0.position")
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, after=proxy.missed(PRODUCE))
-        failing(scenario, proxy, worker, ADD_OFFSETS)
+        fail_transaction(scenario, proxy, worker, ADD_OFFSETS)
         auditor.await_all(BEFORE + BATCH + 1, 60)
         worker.kill()
         offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
@@ -125,5 +127,5 @@ def test_position_whose_reply_was_lost_takes_nobodys_place(
         with Driftway(*scenario.worker(*snapshots)) as successor:
             scenario.fill(BEFORE + BATCH)
             auditor.await_all(scenario.rows + 1)
-            leave(successor)
-    require_whole(auditor, scenario, scenario.rows)
+            stop(successor)
+    require_complete(auditor, scenario, scenario.rows)

@@ -32,7 +32,7 @@ def snapshot_offset(scenario: FaultScenario) -> int:
     return -1 if pointer is None else pointer.state_offset
 
 
-def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
+def test_jumps_of_the_wall_clock_neither_change_nor_delay_outputs(kafka: str) -> None:
     """Commits, snapshots and log lines go on as before; only the timestamps in the log jump."""
     scenario = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
     by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--metric-window", "20")
@@ -56,7 +56,7 @@ def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str)
 
 
 def allow_any_timestamp(scenario: FaultScenario) -> None:
-    """Let the input accept records with timestamps in the future, and keep those with old ones."""
+    """Let the input accept records with timestamps in the future, and retain records with old ones."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
     settings = {"message.timestamp.after.max.ms": NEVER_MS, "retention.ms": -1}
@@ -85,8 +85,8 @@ def require_whole(auditor: Auditor, scenario: FaultScenario, rejected: int) -> N
     assert auditor.rejected == {(partition, rejected): "not JSON" for partition in scenario.events}
 
 
-def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> None:
-    """Only the order of the log matters, also across a crash; a rejection carries its event's timestamp unchanged."""
+def test_jumps_of_event_timestamps_change_no_prediction(kafka: str) -> None:
+    """Only the order of the log matters, also after a crash; a rejection has its event's timestamp."""
     rows = 1000
     scenario, rng = FaultScenario(kafka, partitions=2, rows=rows), np.random.default_rng(3)
     allow_any_timestamp(scenario)

@@ -1,4 +1,4 @@
-"""Three brokers of which one dies: every event is predicted once, with the bits of an undisturbed run."""
+"""One of three brokers dies: every event is predicted once, with the bits of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from driftway.workbench.broker import LocalCluster
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from tests.broker.test_log_decides import require_audited
-from tests.fault.test_matrix import leave
+from tests.fault.test_matrix import stop
 from tests.support.brokers import leader_of
 from tests.support.cluster_faults import SILENT, group_coordinator, place
 from tests.support.fault_scenario import FaultScenario
@@ -29,12 +29,12 @@ COORDINATOR_SECONDS = 30
 """Well above the broker's session of 9 s; waiting for the end of the commit's time would take 34 s."""
 
 
-def knows_that_the_cluster_answers(worker: Driftway) -> bool:
-    """Whether the worker has said so after it had said that the cluster is silent, if it had."""
+def cluster_answers_again(worker: Driftway) -> bool:
+    """Whether the worker has not reported a silent cluster, or has since reported that the cluster answers again."""
     return worker.stderr.rfind("the cluster answers again") >= worker.stderr.rfind(SILENT)
 
 
-def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCluster) -> None:
+def test_topics_have_three_replicas_spread_over_the_brokers(cluster: LocalCluster) -> None:
     scenario = FaultScenario(cluster.bootstrap, partitions=3, rows=1)
     found = admin(cluster.bootstrap).list_topics(timeout=10)
     assert sorted(found.brokers) == [1, 2, 3]
@@ -44,7 +44,7 @@ def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCl
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", slow_but([""], ["", ".predictions"]), ids=["input", "predictions"])
-def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalCluster, of: str) -> None:
+def test_no_row_is_lost_or_repeated_when_a_leader_is_killed_under_load(cluster: LocalCluster, of: str) -> None:
     scenario = FaultScenario(cluster.bootstrap, partitions=2, rows=ROWS)
     topic = f"{scenario.prefix}{of}" if of else scenario.topic
     with (
@@ -59,11 +59,11 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
         scenario.fill(BEFORE, 2 * BEFORE)
         auditor.await_all(4 * BEFORE, STANDSTILL_SECONDS)
         for worker in (one, other):
-            worker.await_condition(partial(knows_that_the_cluster_answers, worker), "the cluster answers")
+            worker.await_condition(partial(cluster_answers_again, worker), "the cluster answers")
         dead.restart()
         scenario.fill(2 * BEFORE)
         auditor.await_all(2 * ROWS, STANDSTILL_SECONDS)
-        leave(one, other)
+        stop(one, other)
     auditor.require(scenario.expected)
     require_audited(scenario)
 
@@ -71,8 +71,8 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
-def test_a_dead_coordinator_is_not_waited_for(cluster: LocalCluster, client: str) -> None:
-    """It leads the outputs too: when another broker has taken them, the client sends the offsets to the dead one."""
+def test_a_worker_continues_without_waiting_for_a_dead_coordinator(cluster: LocalCluster, client: str) -> None:
+    """The dead broker also led the predictions; the client still sends it offsets after another has taken them over."""
     scenario = FaultScenario(cluster.bootstrap, partitions=1, rows=ROWS)
     predictions = f"{scenario.prefix}.predictions"
     with scenario.auditor() as auditor, Driftway(*scenario.worker("--client", client)) as worker:
@@ -87,13 +87,13 @@ def test_a_dead_coordinator_is_not_waited_for(cluster: LocalCluster, client: str
             auditor.await_all(ROWS, COORDINATOR_SECONDS)
         finally:
             dead.restart()
-        leave(worker)
+        stop(worker)
     auditor.require(scenario.expected)
     require_audited(scenario)
 
 
 @pytest.mark.slow
-def test_the_command_says_that_a_broker_has_ended_and_starts_it_again() -> None:
+def test_the_command_reports_that_a_broker_has_ended_and_restarts_it() -> None:
     with Driftway("broker", "--brokers", "3", "--port", "0", "--restart-after", "1") as command:
         command.await_text("broker 3 (")
         killed = int(re.findall(r"broker 2 \(.*\) is running, process (\d+)", command.stderr)[-1])
@@ -106,7 +106,7 @@ def test_the_command_says_that_a_broker_has_ended_and_starts_it_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--brokers", "2"), "a cluster has at least 3 brokers"),
         (("--restart-after", "1"), "--restart-after is for --brokers 3 or more"),
@@ -115,5 +115,5 @@ def test_the_command_says_that_a_broker_has_ended_and_starts_it_again() -> None:
         (("--restart-after", "1", "--broker", "docker"), "--brokers and --restart-after are for --broker local"),
     ],
 )
-def test_options_that_do_not_go_together_are_a_sentence(options: tuple[str, ...], told: str) -> None:
-    assert driftway("broker", *options).stderr.endswith(f"{told}\n")
+def test_conflicting_options_are_refused_with_one_sentence(options: tuple[str, ...], message: str) -> None:
+    assert driftway("broker", *options).stderr.endswith(f"{message}\n")

@@ -15,7 +15,7 @@ import pytest
 from driftway.workbench.broker import LocalCluster
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from tests.broker.test_log_decides import require_audited
-from tests.fault.test_matrix import leave
+from tests.fault.test_matrix import stop
 from tests.support.audit import Auditor
 from tests.support.brokers import started
 from tests.support.cluster_faults import FAULTS, clusters
@@ -96,7 +96,7 @@ def test_every_event_is_predicted_once_when_a_cluster_fault_happens_under_load(
         for worker in (one, other):
             messages = FAULTS[fault].messages
             assert not messages or any(text in worker.stderr for text in messages), worker.summary()
-        leave(one, other)
+        stop(one, other)
     longest, after = longest_silences(auditor, ended_at)
     print(f"{fault} {protocol}: longest silence of a partition {longest:.1f} s, {after:.1f} s of it after the fault")
     auditor.require(scenario.expected)

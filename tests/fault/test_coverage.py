@@ -1,4 +1,4 @@
-"""Workers with --coverage and late labels, killed again and again: the bytes of an undisturbed run, and an audit."""
+"""Workers with --coverage and late labels are killed repeatedly: outputs equal those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEVEL, WAIT, EVERY, PARTITIONS = 0.9, "200", 100, 2
 
 
 class Case(NamedTuple):
-    """Who is killed how often."""
+    """A task, its learners, and how often workers are killed."""
 
     learners: tuple[str, ...]
     task: str
@@ -40,14 +40,14 @@ CASES = [SHORT, Case(FORESTS, "classification", JSON, 20, 3000), Case(FORESTS, "
 
 
 def undated(points: list[bytes]) -> list[dict[str, Any]]:
-    """Accuracy points without what comes from the records' timestamps."""
+    """Accuracy points without the fields that depend on the records' timestamps."""
     return [{name: value for name, value in json.loads(one).items() if name not in OF_TIME} for one in points]
 
 
 @pytest.mark.parametrize("case", slow_but([SHORT], CASES), ids=lambda case: f"{case.learners[0]}-{case.task}")
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
-def test_killed_workers_keep_thresholds_of_rows_that_wait(kafka: str, case: Case) -> None:
+def test_thresholds_of_rows_that_wait_for_labels_survive_kills(kafka: str, case: Case) -> None:
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
     rng, topic, group = random.Random(seed), unique("events"), unique("group")
@@ -74,7 +74,7 @@ def test_killed_workers_keep_thresholds_of_rows_that_wait(kafka: str, case: Case
             with Driftway(*work) as worker:
                 before = auditor.seen
                 await_until(lambda before=before: auditor.seen > before, 300, "progress")
-                time.sleep(rng.uniform(0.0, 0.3))  # not waiting for a condition: the schedule sets the time
+                time.sleep(rng.uniform(0.0, 0.3))  # no condition to wait for: the schedule sets the time
                 worker.kill()
     feed(case.kills)
     last = driftway(*work, "--stop-at-end")

@@ -1,4 +1,4 @@
-"""Delayed labels and a killed worker: the same bits as offline, and every label is learned from once."""
+"""Delayed labels and a killed worker: the same bits as offline, and every label is used once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
-from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import driftway
 
@@ -38,9 +38,7 @@ def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]
     ("step", "victim", "successor"),
     [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow)],
 )
-def test_killed_worker_is_succeeded_with_the_rows_that_wait(
-    kafka: str, step: Step, victim: str, successor: str
-) -> None:
+def test_rows_that_wait_for_labels_survive_a_killed_worker(kafka: str, step: Step, victim: str, successor: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     events = {partition: late_stream(900, seed=partition) for partition in range(PARTITIONS)}
@@ -54,7 +52,7 @@ def test_killed_worker_is_succeeded_with_the_rows_that_wait(
             yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
 
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_succeed(step, work, (victim, successor), feed(), outputs)
+    kill_and_replace(step, work, (victim, successor), feed(), outputs)
     for partition, values in events.items():
         assert outputs.written(partition) == offline(values, partition)
     assert driftway("audit", *place).code == 0

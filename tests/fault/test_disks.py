@@ -1,4 +1,4 @@
-"""Full, read-only or faulty disks: the worker goes on with the same bits and at most one message."""
+"""Full, read-only or faulty disks: the worker continues with the same bits and at most one message."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ COMPILED_SECONDS = 800.0
 KEEP = "compiled kernels cannot be kept in"
 
 
-def written_by(scenario: FaultScenario, *workers: Driftway) -> None:
-    """Wait until the workers have ended by themselves; then check the score of every row."""
+def require_predictions(scenario: FaultScenario, *workers: Driftway) -> None:
+    """Wait until the workers have ended; then check the score of every row."""
     with scenario.auditor() as auditor:
         for worker in workers:
             assert worker.wait(COMPILED_SECONDS) == 0, worker.summary()
@@ -37,7 +37,7 @@ def written_by(scenario: FaultScenario, *workers: Driftway) -> None:
     auditor.require(scenario.expected)
 
 
-def sentences(worker: Driftway) -> list[str]:
+def cache_messages(worker: Driftway) -> list[str]:
     """Its messages about the kernel cache; also check that stderr has no traceback or warning."""
     for unwelcome in ("Traceback", "Warning", "Error"):
         assert unwelcome not in worker.stderr, worker.summary()
@@ -61,12 +61,12 @@ def kernels(cache: Path) -> list[Path]:
         pytest.param({"NUMBA_CACHE_DIR": NOWHERE[1]}, id="numba_proc", marks=pytest.mark.slow),
     ],
 )
-def test_no_place_for_machine_code_costs_one_sentence(kafka: str, places: Mapping[str, str]) -> None:
+def test_one_message_if_there_is_no_folder_for_machine_code(kafka: str, places: Mapping[str, str]) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=500)
     scenario.fill()
     with Driftway(*scenario.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
-        written_by(scenario, worker)
-        (sentence,) = sentences(worker)
+        require_predictions(scenario, worker)
+        (sentence,) = cache_messages(worker)
         assert next(filter(None, places.values())) in sentence
         assert "NUMBA_CACHE_DIR" in sentence
 
@@ -90,8 +90,8 @@ def halved(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def holed(content: bytes) -> bytes:
-    """Zero a block that never reached the disk; the length stays the same."""
+def zeroed(content: bytes) -> bytes:
+    """Zero a block, as if it had never reached the disk; the length stays the same."""
     return content[: len(content) // 3] + bytes(len(content) // 3) + content[2 * len(content) // 3 :]
 
 
@@ -101,11 +101,11 @@ def garbled(content: bytes) -> bytes:
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
-DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, holed, garbled)
+DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, zeroed, garbled)
 
 
 @pytest.mark.slow
-def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
+def test_a_full_disk_for_machine_code_affects_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
     """The next start compiles what could not be written, and finds no partial files."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -115,23 +115,23 @@ def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka:
             worker = stack.enter_context(Driftway(*scenario.worker(), env=env))
         with scenario.auditor() as auditor:
             auditor.await_all(500, 100)
-        assert len(sentences(worker)) == 1
-        assert str(tmp_path) in sentences(worker)[0]
+        assert len(cache_messages(worker)) == 1
+        assert str(tmp_path) in cache_messages(worker)[0]
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
     kept = kernels(tmp_path)
-    assert kept, "some kernels are small"
+    assert kept, "some kernels are small enough to be written"
     assert all(path.stat().st_size <= SMALL_BYTES for path in kept)
     assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".kernel"}
     scenario.fill(500)
     with Driftway(*scenario.worker("--stop-at-end"), env=env) as worker:
-        written_by(scenario, worker)
-        assert sentences(worker) == []
+        require_predictions(scenario, worker)
+        assert cache_messages(worker) == []
     assert any(path.stat().st_size > SMALL_BYTES for path in kernels(tmp_path))
 
 
 @pytest.mark.slow
-def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> None:
+def test_damaged_machine_code_is_compiled_again(kafka: str, tmp_path: Path) -> None:
     """Each cached file gets each kind of damage in turn; the next start repairs it and computes the same bits."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     env, step = {"NUMBA_CACHE_DIR": str(tmp_path)}, 1000 // (len(DAMAGES) + 1)
@@ -170,7 +170,7 @@ def logging_to(stderr: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[tuple[int, Callable[[], None]]]:
-    """Yield a file on a full disk, and a no-op, as it is already broken."""
+    """Yield a file on a full disk, and a function that does nothing, as writing already fails."""
     file = os.open("/dev/full", os.O_WRONLY)
     try:
         yield file, lambda: None
@@ -179,7 +179,7 @@ def full_disk() -> Iterator[tuple[int, Callable[[], None]]]:
 
 
 @contextlib.contextmanager
-def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
+def closed_pipe() -> Iterator[tuple[int, Callable[[], None]]]:
     """Yield a pipe, and a function that reads one line of it and closes it, as `head -1` does."""
     reading, writing = os.pipe()
 
@@ -192,8 +192,8 @@ def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken_log", [full_disk, gone_reader])
-def test_log_that_cannot_be_written_stops_nothing(
+@pytest.mark.parametrize("broken_log", [full_disk, closed_pipe])
+def test_a_worker_continues_if_its_log_cannot_be_written(
     kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]
 ) -> None:
     """Rows are predicted before and after a rebalance, which logs a lot, and the shutdown is clean."""
@@ -214,7 +214,7 @@ def test_log_that_cannot_be_written_stops_nothing(
     auditor.require(scenario.expected)
 
 
-def test_exit_code_is_the_documented_one_if_its_sentence_cannot_be_written(kafka: str) -> None:
+def test_the_exit_code_is_as_documented_if_the_message_cannot_be_written(kafka: str) -> None:
     options = ("--input", unique("absent"), "--group", "g", "--bootstrap", kafka)
     with full_disk() as (log, _), logging_to(log, "worker", *options) as worker:
         assert worker.wait(60) == 2

@@ -1,4 +1,4 @@
-"""Clients after a fatal error: the worker exits with a message or replaces the client; it never hangs."""
+"""Fatal errors of clients: the worker exits with a message or replaces the client; it never hangs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
 
-def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
+def test_a_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=200)
     with Driftway(*member(scenario, "static", "same")) as first:
         first.await_text("running")
@@ -36,8 +36,8 @@ def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: s
             assert second.wait() == 0
 
 
-def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
-    """Its stderr contains log lines only: the client does not print the fencing itself."""
+def test_a_worker_fenced_while_it_writes_a_snapshot_continues(kafka: str) -> None:
+    """Its stderr has log lines only: the client does not print the fencing itself."""
     scenario = FaultScenario(kafka, partitions=1, rows=600)
     with (
         scenario.auditor() as auditor,
@@ -53,7 +53,7 @@ def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_code_3(kafka: str) -> None:
+def test_a_worker_fenced_repeatedly_from_outside_its_group_ends_with_exit_code_3(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     with scenario.auditor() as auditor, Driftway(*scenario.worker()) as victim:
         victim.await_text("running")
@@ -79,8 +79,8 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
     auditor.require(scenario.expected)
 
 
-def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rebalancing group may assign partitions while the worker leaves it, inside the consumer's close."""
+def test_partitions_assigned_while_a_worker_leaves_are_not_started(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebalance may assign partitions while the worker leaves, inside the consumer's close."""
     scenario = FaultScenario(kafka, partitions=1, rows=10)
     model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
     worker = Worker(
@@ -102,8 +102,8 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.FLUSHED, Step.OFFSETS_SENT])
-def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -> None:
-    """Its thread resumes long after the task went on with a new client, and changes nothing."""
+def test_a_hanging_commit_is_abandoned_and_changes_nothing_when_it_resumes(kafka: str, step: Step) -> None:
+    """Its thread resumes long after the task has continued with a new client."""
     scenario, asleep = FaultScenario(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
     with scenario.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *scenario.worker()) as worker:
         worker.await_text("running")
@@ -118,7 +118,7 @@ def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -
 
 
 @pytest.mark.slow
-def test_commit_during_a_restart_of_the_broker_is_survived(request: pytest.FixtureRequest) -> None:
+def test_a_worker_survives_a_broker_restart_during_a_commit(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
         scenario = FaultScenario(kafka.bootstrap, rows=1600)
         arguments = member(scenario, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")

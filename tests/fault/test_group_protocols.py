@@ -1,4 +1,4 @@
-"""The newer group protocol: a running group migrates to it and back; and a coordinator that lost group state."""
+"""The newer group protocol: a running group migrates to it and back; coordinators that have lost group state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plain(scenario: FaultScenario, *more: str) -> tuple[str, ...]:
     return tuple(word for i, word in enumerate(kept) if word != "-X" or (i + 1 < len(kept) and "=" in kept[i + 1]))
 
 
-def leave(*workers: Driftway) -> None:
+def stop(*workers: Driftway) -> None:
     for worker in workers:
         worker.terminate()
     for worker in workers:
@@ -39,7 +39,7 @@ def leave(*workers: Driftway) -> None:
 
 
 @pytest.mark.slow
-def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
+def test_a_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
     """Members are replaced one by one while rows arrive; no row is lost, repeated or changed."""
     scenario = FaultScenario(kafka, partitions=4, rows=1800)
     set_session(kafka, scenario.group, SESSION_MS)
@@ -65,14 +65,14 @@ def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) 
                 members.append(start(*arguments))
                 assert f"protocol={protocol}" in members[-1].stderr
                 feed()
-                leave(members.pop(0))
+                stop(members.pop(0))
                 feed()
         assert fed == scenario.rows
-        leave(*members)
+        stop(*members)
     auditor.require(scenario.expected)
 
 
-def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_left(kafka: str) -> None:
+def test_a_group_that_cannot_migrate_is_told_why_and_migrates_once_its_members_have_left(kafka: str) -> None:
     """The broker refuses to convert a group whose members send assignor data, as these two do."""
     scenario = FaultScenario(kafka, partitions=4, rows=400)
     set_session(kafka, scenario.group, SESSION_MS)
@@ -88,7 +88,7 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
             with Driftway(*plain(scenario, *NEWER, "--unavailable-timeout", "4")) as new:
                 assert new.wait(60) == 1, new.summary()
                 assert "driftway: the broker refused this consumer: " in new.stderr.splitlines()[-1]
-            leave(old, other)
+            stop(old, other)
         scenario.fill(200)
         with Driftway(*plain(scenario, *NEWER, "--stop-at-end")) as new:
             assert new.wait(60) == 0, new.summary()
@@ -98,7 +98,7 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
 
 
 @pytest.mark.parametrize("protocol", slow_but(["classic"], ["classic", "consumer"]))
-def test_without_transactions_partitions_move_with_their_offset(kafka: str, protocol: str) -> None:
+def test_without_transactions_offsets_are_committed_before_partitions_move(kafka: str, protocol: str) -> None:
     """The offset is committed inside the client's rebalance callback, during which no other thread can run."""
     scenario = FaultScenario(kafka, partitions=2, rows=800)
     set_session(kafka, scenario.group, SESSION_MS)
@@ -111,17 +111,17 @@ def test_without_transactions_partitions_move_with_their_offset(kafka: str, prot
             second.await_text("running", 30)
             scenario.fill(200, 400)
             auditor.await_all(800)
-            leave(second)
+            stop(second)
         scenario.fill(400)
         await_until(lambda: len(auditor.scores) == 1600, 60, "every row predicted")
-        leave(first)
-    assert not auditor.complaints, "nobody died, so nothing comes twice"
+        stop(first)
+    assert not auditor.complaints, "no worker died, so nothing is repeated"
     auditor.require(scenario.expected)
 
 
 @pytest.mark.slow
-def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
-    """The newer protocol reserves the name until the session expires; the classic one reassigns it at once."""
+def test_a_successor_waits_until_the_name_of_a_killed_member_is_free(kafka: str) -> None:
+    """The newer protocol reserves the name until the session expires; the classic protocol reassigns it at once."""
     scenario = FaultScenario(kafka, partitions=1, rows=400)
     set_session(kafka, scenario.group, 4000)
     arguments = (*plain(scenario), "-X", "group.protocol=consumer", "-X", "group.instance.id=one")
@@ -135,7 +135,7 @@ def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
         with Driftway(*arguments) as second:
             second.await_text("not admitted to the group, trying again")
             auditor.await_all(400)
-            leave(second)
+            stop(second)
     auditor.require(scenario.expected)
 
 
@@ -143,8 +143,8 @@ EPOCHS = 200
 """Number of epochs by which the group is behind its last assignment."""
 
 
-def forget_epochs(kafka: str, group: str, epoch: int) -> None:
-    """Write to the coordinator's log that the group's last assignment has the given epoch."""
+def set_assignment_epoch(kafka: str, group: str, epoch: int) -> None:
+    """Write to the coordinator's log that the group's last assignment had the given epoch."""
     partitions = len(admin(kafka).list_topics("__consumer_offsets", timeout=10).topics["__consumer_offsets"].partitions)
     hashed = 0
     for letter in group.encode():  # Java's String.hashCode
@@ -157,7 +157,9 @@ def forget_epochs(kafka: str, group: str, epoch: int) -> None:
 
 
 @pytest.mark.slow
-def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pytest.FixtureRequest) -> None:
+def test_partitions_are_assigned_after_the_coordinator_has_lost_the_groups_epoch(
+    request: pytest.FixtureRequest,
+) -> None:
     """After a partial load of a group's log, Kafka 4.1 assigns nothing until the epoch exceeds the old one."""
     with own_broker(request.config) as kafka:
         scenario = FaultScenario(kafka.bootstrap, partitions=2, rows=400)
@@ -166,12 +168,12 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
         with scenario.auditor() as auditor, Driftway(*newer, "--stop-at-end") as before:
             assert before.wait() == 0, before.summary()
             auditor.await_all(400)
-        forget_epochs(kafka.bootstrap, scenario.group, EPOCHS)
+        set_assignment_epoch(kafka.bootstrap, scenario.group, EPOCHS)
         kafka.restart()
         scenario.fill(200)
         with scenario.auditor() as auditor, Driftway(*newer) as worker, Driftway(*newer) as other:
             auditor.await_all(800, 60)
-            leave(worker, other)
+            stop(worker, other)
             output = worker.stderr + other.stderr
         auditor.require(scenario.expected)
     assert "the group left partitions unassigned" in output
@@ -185,7 +187,9 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
         pytest.param("exactly-once", GROUP_ID_NOT_FOUND, marks=pytest.mark.slow),
     ],
 )
-def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, error: int) -> None:
+def test_a_worker_rejoins_after_an_unexpected_error_in_a_heartbeat_reply(
+    kafka: str, guarantee: str, error: int
+) -> None:
     """The client treats these errors in a heartbeat reply as the end of its membership.
 
     Kafka 4.1 returns them for a group that it has loaded only partly (docs/upstream).
@@ -206,7 +210,7 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
         scenario.fill(300)
         auditor.await_all(1200)
         assert "lost partitions=[0, 1]" in worker.stderr
-        leave(worker)
+        stop(worker)
     auditor.require(scenario.expected)
 
 

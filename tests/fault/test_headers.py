@@ -1,4 +1,4 @@
-"""Headers of predictions and rejections are written exactly once, like these, if a worker dies at any step."""
+"""Headers of predictions and rejections are written exactly once, as these are, if a worker dies at any step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def attributes(partition: int, offset: int, time: str) -> list[tuple[str, bytes]
 
 
 def add_times_and_bad_labels(scenario: FaultScenario) -> None:
-    """Give the scenario's events a time, and some a label that is none; expect the predictions of such events."""
+    """Give the scenario's events a time, and some an invalid label; expect predictions for these too."""
     parts = {}
     for partition, events in scenario.events.items():
         rows = [json.loads(event) for event in events]
@@ -55,7 +55,7 @@ def add_times_and_bad_labels(scenario: FaultScenario) -> None:
     ("step", "victim", "successor"),
     [pytest.param(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow), (Step.OFFSETS_SENT, PYTHON, NATIVE)],
 )
-def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, successor: str) -> None:
+def test_all_headers_are_written_after_a_worker_was_killed(kafka: str, step: Step, victim: str, successor: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     add_times_and_bad_labels(scenario)
 
@@ -90,9 +90,9 @@ def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, vic
     rejected = read_all(kafka, f"{scenario.prefix}.rejected")
     assert len(rejected) == 2 * ROWS // SET_ASIDE
     for one in rejected:
-        said = dict(one.headers)
-        assert said["__streams.errors.message"] == said["reason"]
-        assert said["__streams.errors.offset"] == said["offset"]
+        headers_found = dict(one.headers)
+        assert headers_found["__streams.errors.message"] == headers_found["reason"]
+        assert headers_found["__streams.errors.offset"] == headers_found["offset"]
     options = *scenario.options, "--learner", LEARNER
     assert driftway("audit", *options, *asked).code == 0
     done = driftway("audit", *options, "--cloudevents-source", "/other")

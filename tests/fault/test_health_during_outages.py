@@ -1,4 +1,4 @@
-"""/readyz, /healthz and the log during an outage and when the loop hangs; the worker recovers by itself."""
+"""/readyz, /healthz and the log during an outage, and when the loop hangs; the worker recovers by itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def port_of(worker: Driftway) -> int:
 
 
 @pytest.mark.slow
-def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
+def test_an_outage_is_reported_in_time_and_the_worker_recovers_by_itself(request: pytest.FixtureRequest) -> None:
     """An outage of 90 s under load: longer than any session timeout, shorter than `--unavailable-timeout`."""
     with own_broker(request.config) as kafka:
         scenario = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
@@ -46,7 +46,7 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
             worker.await_text("the cluster does not answer, asking again", SOON)
             while time.monotonic() - since < OUTAGE_SECONDS:
                 assert get(port, "/readyz")[0] == 503
-                assert get(port, "/healthz")[0] == 200, "the worker is well"
+                assert get(port, "/healthz")[0] == 200, "the worker is healthy"
                 time.sleep(1)
             assert metrics(port)("cluster_reachable") == 0
             repeats = worker.stderr.count("the cluster does not answer, asking again")
@@ -65,7 +65,7 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
         auditor.require(scenario.expected)
 
 
-def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -> None:
+def test_a_worker_ends_if_the_cluster_stays_silent(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
         scenario = FaultScenario(kafka.bootstrap, partitions=1, rows=100)
         with scenario.auditor() as auditor, Driftway(*scenario.worker("--unavailable-timeout", "6")) as worker:
@@ -78,7 +78,7 @@ def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -
 
 
 @pytest.mark.slow
-def test_loop_that_hangs_is_not_healthy_and_leaves_its_stacks(kafka: str) -> None:
+def test_a_hanging_loop_is_unhealthy_and_its_stacks_are_logged(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=400)
     with (
         scenario.auditor() as auditor,
@@ -89,4 +89,4 @@ def test_loop_that_hangs_is_not_healthy_and_leaves_its_stacks(kafka: str) -> Non
         assert get(port, "/healthz")[0] == 503
         assert json.loads(get(port, "/healthz")[2])["seconds_since"]["turn"] > 30
         assert "in produce" in worker.stderr, worker.summary()
-        await_until(lambda: get(port, "/healthz")[0] == 200, 60, "it turns again")
+        await_until(lambda: get(port, "/healthz")[0] == 200, 60, "the loop runs again")

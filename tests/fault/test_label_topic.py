@@ -1,4 +1,4 @@
-"""Labels from a separate topic: a successor processes events and labels in the same order, whatever step dies."""
+"""Labels from a separate topic: after a kill at any step, a successor merges events and labels in the same order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
-from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
 from tests.support.kafka import committed_offset, create_topic, produce, unique
 from tests.support.process import driftway
 
@@ -43,7 +43,7 @@ def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tu
         pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow),
     ],
 )
-def test_killed_worker_is_succeeded_in_the_order_that_it_had(
+def test_a_successor_keeps_the_merge_order_of_a_killed_worker(
     kafka: str, step: Step, victim: str, successor: str
 ) -> None:
     topic, labels, group = unique("events"), unique("labels"), unique("group")
@@ -65,7 +65,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(
             yield sum(b'"x"' in value for values in streams.values() for value in values[: start + PIECE])
 
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_succeed(step, work, (victim, successor), feed(), outputs)
+    kill_and_replace(step, work, (victim, successor), feed(), outputs)
     model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
     settings = WorkerSettings(kafka, topic, group, model, label_topic=labels)
     learned = 0
@@ -76,7 +76,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(
         scores, reasons = offline(settings, partition, end)
         assert outputs.written(partition) == (scores, reasons)
         assert len({score for _, score in scores}) > len(scores) / 2, "labels were learned from"
-    assert learned > 1000, "most labels have been taken"
+    assert learned > 1000, "most labels have been used"
     assert driftway("audit", *place).code == 0
     event = ("--input", topic, "--group", group, "--bootstrap", kafka, "--partition", "0", "--offset")
     for offset in ("0", "333", "899"):

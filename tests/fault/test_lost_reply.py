@@ -1,4 +1,4 @@
-"""The broker commits but its reply is lost: the worker must find out whether the commit succeeded."""
+"""The broker commits, but its reply is lost: the worker must find out whether the commit succeeded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SHORT = ("-X", "socket.timeout.ms=2000")
 
 @pytest.mark.parametrize("replies", slow_but([1], [1, 3]))
 @pytest.mark.parametrize(("cut", "more"), [(True, ()), (False, SHORT)], ids=["cut", "silent"])
-def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: bool, more: tuple[str, ...]) -> None:
+def test_a_batch_stays_whole_if_the_reply_to_its_commit_is_lost(
+    kafka: str, replies: int, cut: bool, more: tuple[str, ...]
+) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
@@ -37,8 +39,8 @@ def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: b
 
 
 @pytest.mark.slow
-def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: str) -> None:
-    """The client would wait for a minute. The commit's deadline is shorter; after it only the log has the outcome."""
+def test_a_commit_without_any_reply_replaces_only_the_producer(kafka: str) -> None:
+    """The client would wait for a minute; the commit's deadline is shorter. After it, only the log has the outcome."""
     scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
@@ -65,7 +67,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
+def test_a_broken_connection_during_the_outputs_delays_nothing(kafka: str, guarantee: str) -> None:
     """A client without connections must not forget its brokers, or a commit would wait for one forever."""
     scenario = FaultScenario(kafka, partitions=1, rows=1200)
     with (

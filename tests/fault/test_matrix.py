@@ -43,13 +43,13 @@ CHOSEN = {
     "lost": [2, None, None, 1, None, None],
     "late": [None, None, None, 2, 1, None],
 }
-"""Fault -> for each step, the protocol (index in PROTOCOLS) that default runs take, or None."""
+"""Fault -> for each step, the protocol (index in PROTOCOLS) of the default run, or None."""
 
 
 def cases(fault: str) -> Any:
     """All (step, protocol, client) of a fault; all but the chosen ones are marked slow."""
     protocols, clients, params = list(PROTOCOLS), (NATIVE, PYTHON), []
-    shift = list(CHOSEN).index(fault)  # so that both clients are taken at each step
+    shift = list(CHOSEN).index(fault)  # so that both clients are used at each step
     for (place, step), protocol, client in itertools.product(enumerate(Step), protocols, clients):
         chosen = CHOSEN[fault][place]
         default = chosen is not None and (protocol, client) == (protocols[chosen], clients[(place + shift) % 2])
@@ -66,14 +66,14 @@ def killed_broker(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 
 
 @contextlib.contextmanager
-def heir_of(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
-    """A second, running member; not for static members, whose name is still taken by the first one."""
+def second_member(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
+    """A second, running member; not for static members, whose name the first one still holds."""
     with Driftway(*member(scenario, protocol, "heir", "--client", client)) as successor:
         successor.await_text("running")
         yield successor
 
 
-def sensitive_scenario(bootstrap: str) -> FaultScenario:
+def scenario_with_detectors(bootstrap: str) -> FaultScenario:
     """A scenario with drift detectors, so that commits have outputs of every kind except rejections."""
     return FaultScenario(bootstrap, rows=ROWS, detectors=DETECTORS)
 
@@ -84,7 +84,7 @@ def require(scenario: FaultScenario, auditor: Auditor) -> None:
     require_alarms(scenario)
 
 
-def leave(*workers: Driftway) -> None:
+def stop(*workers: Driftway) -> None:
     """Send SIGTERM to all workers; each must exit with code 0."""
     for worker in workers:
         worker.terminate()
@@ -97,49 +97,53 @@ def await_rows(scenario: FaultScenario, auditor: Auditor, rows: int) -> None:
     await_until(lambda: auditor.seen >= rows * scenario.partitions, 60, f"{rows} rows of each partition predicted")
 
 
-def end_and_succeed(scenario: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
-    """Let a worker end at its fault and a successor, static or not, finish the rows; return the victim's summary."""
+def fail_and_replace(scenario: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
+    """Let a worker end at its fault and a successor, static or not, predict the rest; return the victim's summary."""
     victim = FaultyDriftway(fault, step, NTH, *member(scenario, protocol, "victim", "--client", client))
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(victim)
         victim.await_text("subscribed")
         if not PROTOCOLS[protocol].static:
-            successor = stack.enter_context(heir_of(scenario, protocol, client))
+            successor = stack.enter_context(second_member(scenario, protocol, client))
         victim.await_text("running")
         fed = scenario.feed_until(auditor, lambda: victim.ended, BEFORE)
         if PROTOCOLS[protocol].static:
             successor = stack.enter_context(Driftway(*member(scenario, protocol, "victim", "--client", client)))
         scenario.fill(fed)
         await_rows(scenario, auditor, ROWS)
-        leave(successor)
+        stop(successor)
         summary = victim.summary()
     require(scenario, auditor)
     return summary
 
 
 @cases("kill")
-def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    summary = end_and_succeed(sensitive_scenario(kafka), KILL, step, protocol, client)
+def test_a_successor_continues_exactly_after_a_worker_was_killed(
+    kafka: str, step: Step, protocol: str, client: str
+) -> None:
+    summary = fail_and_replace(scenario_with_detectors(kafka), KILL, step, protocol, client)
     assert "exit code -9" in summary
 
 
 @cases("raise")
-def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    summary = end_and_succeed(sensitive_scenario(kafka), RAISE, step, protocol, client)
+def test_a_successor_continues_exactly_after_a_worker_raised_an_exception(
+    kafka: str, step: Step, protocol: str, client: str
+) -> None:
+    summary = fail_and_replace(scenario_with_detectors(kafka), RAISE, step, protocol, client)
     assert "exit code 1" in summary
     assert "InjectedError: at partition" in summary
 
 
 @cases("stop")
-def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
+def test_a_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
     """A worker stopped at the step until its successor has predicted all rows, then resumed."""
-    scenario, static = sensitive_scenario(kafka), PROTOCOLS[protocol].static
+    scenario, static = scenario_with_detectors(kafka), PROTOCOLS[protocol].static
     zombie = FaultyDriftway(STOP, step, NTH, *member(scenario, protocol, "zombie", "--client", client))
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(zombie)
         zombie.await_text("subscribed")
         if not static:
-            successor = stack.enter_context(heir_of(scenario, protocol, client))
+            successor = stack.enter_context(second_member(scenario, protocol, client))
         zombie.await_text("running")
         scenario.fill(scenario.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
         if static:  # same name: it joins and fences the zombie
@@ -148,23 +152,25 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
         zombie.thaw()
         members: list[Driftway] = [successor, zombie]
         if static:  # the last to join owns the name: under load that may be the zombie
-            await_until(lambda: any(one.process.poll() is not None for one in members), 20, "one of the name is told")
+            await_until(lambda: any(one.process.poll() is not None for one in members), 20, "one of the two ends")
             members.sort(key=lambda one: one.process.poll() is not None)
             assert members[-1].wait() == 3, members[-1].summary()
             members.pop()
         else:
             zombie.await_condition(
-                lambda: any(word in zombie.stderr for word in ("lost partitions", "action=fenced")), "it is told"
+                lambda: any(word in zombie.stderr for word in ("lost partitions", "action=fenced")), "it notices"
             )
         scenario.fill(BEFORE)
         await_rows(scenario, auditor, ROWS)
-        leave(*members)
+        stop(*members)
     require(scenario, auditor)
 
 
 @cases("second")
-def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str, client: str) -> None:
-    scenario = sensitive_scenario(kafka)
+def test_a_worker_fenced_by_a_second_owner_recovers_by_itself(
+    kafka: str, step: Step, protocol: str, client: str
+) -> None:
+    scenario = scenario_with_detectors(kafka)
     with (
         scenario.auditor() as auditor,
         FaultyDriftway(SECOND, step, NTH, *member(scenario, protocol, "victim", "--client", client)) as victim,
@@ -172,7 +178,7 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
         victim.await_text("running")
         scenario.fill(scenario.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
         await_rows(scenario, auditor, ROWS)
-        leave(victim)
+        stop(victim)
     require(scenario, auditor)
 
 
@@ -188,30 +194,30 @@ def disturb(scenario: FaultScenario, protocol: str, step: Step, action: Callable
             proxy.release()
             scenario.fill(BEFORE)
             await_rows(scenario, auditor, ROWS)
-            leave(worker)
+            stop(worker)
     require(scenario, auditor)
 
 
 @cases("lost")
-def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
+def test_a_lost_reply_to_any_request_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """The reply is lost together with the connection, as in a network failure; the request may have been executed."""
-    scenario, options = sensitive_scenario(kafka), ("--client", client)
+    scenario, options = scenario_with_detectors(kafka), ("--client", client)
     disturb(scenario, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
 
 
 @cases("late")
-def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
+def test_a_late_request_of_any_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """By then the client has retried, perhaps in a later transaction, or has been replaced."""
-    scenario, options = sensitive_scenario(kafka), ("--client", client)
+    scenario, options = scenario_with_detectors(kafka), ("--client", client)
     disturb(scenario, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
 
 
 @cases("broker")
-def test_broker_that_dies_and_comes_back_costs_nothing(
+def test_a_broker_restart_at_any_step_changes_nothing(
     killed_broker: LocalKafka, step: Step, protocol: str, client: str
 ) -> None:
     """The worker survives, or exits with a message and is started again."""
-    scenario = sensitive_scenario(killed_broker.bootstrap)
+    scenario = scenario_with_detectors(killed_broker.bootstrap)
     arguments = member(scenario, protocol, "worker", *RECONNECT, "--client", client)
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         first = stack.enter_context(FaultyDriftway(f"{KILL}={killed_broker.pid}", step, NTH, *arguments))
@@ -220,13 +226,13 @@ def test_broker_that_dies_and_comes_back_costs_nothing(
         killed_broker.restart()
         scenario.fill(fed)
         await_until(
-            lambda: first.ended or auditor.seen >= len(scenario.expected), 45, "it goes on, or says that it cannot"
+            lambda: first.ended or auditor.seen >= len(scenario.expected), 45, "it continues, or reports that it cannot"
         )
         if not first.ended:
-            leave(first)
+            stop(first)
         else:
             assert first.wait() in (3, 5), first.summary()
             again = stack.enter_context(Driftway(*arguments))
             await_rows(scenario, auditor, ROWS)
-            leave(again)
+            stop(again)
     require(scenario, auditor)

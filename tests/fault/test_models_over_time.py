@@ -1,4 +1,4 @@
-"""The whole life of a group whose models change: workers are killed 20 times and moved twice, and all is repeated."""
+"""A group whose models change: workers are killed 20 times and moved twice, and at the end all is replayed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHANGES = (
     (0.66, ("rollback",)),
     (0.77, ("configure", "--detector", DETECTORS[0])),
 )
-"""At which part of the rows, and what is changed there."""
+"""Share of the rows before a change, and the change."""
 LATE = 40
 """Rows up to which a label comes after its event."""
 
@@ -59,8 +59,8 @@ class GroupRun:
         }
         self.options = *self.place, "--learner", "dfop:mu=0.01", "--accuracy-every", "250", *own[kind]
 
-    def live(self) -> None:
-        """Feed all rows while plans are written, and workers die, come and go."""
+    def run_workers(self) -> None:
+        """Feed all rows while plans are written and workers are killed, started and stopped."""
         work = "worker", *self.options, "--commit-interval", "0.05", "--snapshot-rows", "700", "--client"
         kills = {1 + i * (PIECES - 2) // KILLS for i in range(KILLS)}
         moves, todo = {PIECES // 3, 2 * PIECES // 3}, [*self.changes()]
@@ -80,13 +80,13 @@ class GroupRun:
                         other.await_text("running")
                         worker.terminate()
                         assert worker.wait(60) == 0, worker.summary()
-                        self.await_some(first)
+                        self.await_most(first)
                         other.kill()
                 elif step in kills:
-                    self.await_some(first)
+                    self.await_most(first)
                     worker.kill()
                 else:
-                    self.await_some(first)
+                    self.await_most(first)
                     continue
                 worker.__exit__(None, None, None)
                 worker = Driftway(*work, next(clients)).__enter__()
@@ -97,7 +97,7 @@ class GroupRun:
         assert done.code == 0, done
 
     def changes(self) -> Iterator[tuple[float, tuple[str, ...]]]:
-        """Those that such a group can have: what would have exchanged with others cannot be relearned."""
+        """Changes that such a group can have: a model that would have exchanged updates cannot be relearned."""
         for part, words in CHANGES:
             relearns = self.kind != "sharing" or "--relearned" not in words
             yield part, words if relearns else ("add", "majority_class", "--relearned")
@@ -116,7 +116,7 @@ class GroupRun:
                 piece = [value for value in piece if b'"x"' in value]
             produce(self.kafka, self.topic, piece, partition)
 
-    def await_some(self, record: int) -> None:
+    def await_most(self, record: int) -> None:
         """Wait until nearly all rows before a record are predicted: the rest may wait for a commit."""
         wanted = sum(b'"x"' in value for values in self.rows.values() for value in values[:record])
         await_until(lambda: len(self.outputs("predictions")) >= wanted, 90, f"{wanted} predictions")
@@ -153,7 +153,7 @@ def late(X: np.ndarray, y: np.ndarray, partition: int) -> list[bytes]:
 
 def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
     life = GroupRun(kafka, stream, kind)
-    life.live()
+    life.run_workers()
     plans = json.loads(life.history().stdout)
     assert [set(plan["taken_at"]) for plan in plans[1:]] == [{"0", "1"}] * len(CHANGES), plans
     found = {kind: [one.value for one in life.outputs(kind)] for kind in ("predictions", "accuracy", "alarms")}

@@ -1,4 +1,4 @@
-"""A cluster that names no broker for a moment, as one does whose controller has just fenced all of them."""
+"""A cluster whose metadata lists no broker for a moment, as when its controller has just fenced all of them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ FORGETFUL = {
 
 
 @pytest.mark.parametrize("client", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
-def test_a_worker_goes_on_once_brokers_are_named_again(kafka: str, client: str) -> None:
-    """Its group member, its reader of labels, its producers and what watches the cluster: all forget the brokers."""
+def test_a_worker_continues_once_brokers_are_listed_again(kafka: str, client: str) -> None:
+    """All its clients forget the brokers: the group member, the label reader, the producers and the cluster watcher."""
     topic, labels, group = create_topic(kafka, unique("events")), create_topic(kafka, unique("labels")), unique("group")
     stream = late_stream(ROWS, seed=1)
     half = len(stream) // 2
@@ -56,7 +56,7 @@ def test_a_worker_goes_on_once_brokers_are_named_again(kafka: str, client: str) 
     assert checked.code == 0, checked
 
 
-def test_what_watches_a_group_says_that_its_client_is_of_no_more_use(kafka: str) -> None:
+def test_the_group_watcher_reports_that_its_client_no_longer_works(kafka: str) -> None:
     topic = create_topic(kafka, unique("points"))
     with Proxy(kafka) as proxy, contextlib.closing(TopicTail(proxy.bootstrap, FORGETFUL, {topic: 1})) as tail:
         produce(kafka, topic, [b"{}"])

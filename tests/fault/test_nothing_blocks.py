@@ -1,4 +1,4 @@
-"""Trouble of one partition never blocks the loop: the others go on, and rebalances are answered in time."""
+"""Problems of one partition never block the loop: the others continue, and rebalances are answered in time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_P
 STANDSTILL_SECONDS = 5.0
 
 
-def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
+def test_a_slow_restore_of_one_partition_does_not_delay_the_others(kafka: str) -> None:
     """The coordinator answers late when partition 0 is taken over; partition 1 is not delayed."""
     scenario = FaultScenario(kafka, partitions=2, rows=1200)
     with (
@@ -65,8 +65,8 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("consumer", marks=pytest.mark.slow)])
-def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protocol: str) -> None:
-    """A hanging commit alone may take 8 s, and the group waits for 8 s; the whole revocation is limited to 3 s."""
+def test_a_revocation_ends_long_before_the_rebalance_times_out(kafka: str, protocol: str) -> None:
+    """A hanging commit may take 8 s, as long as the group waits; the whole revocation is limited to 3 s."""
     scenario = FaultScenario(kafka, partitions=2, rows=1200)
     hurried = ("-X", "max.poll.interval.ms=8000", *(("-X", "session.timeout.ms=7000") if protocol == "range" else ()))
     arguments = member(scenario, protocol, "unnamed", *hurried)
@@ -86,8 +86,8 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
     auditor.require(scenario.expected)
 
 
-def test_a_last_commit_that_does_not_return_is_told(kafka: str) -> None:
-    """It waits for a topic that was deleted. The next worker makes that again, and predicts what is missing."""
+def test_a_last_commit_that_does_not_return_is_reported(kafka: str) -> None:
+    """It waits for a deleted topic. The next worker creates the topic again, and writes the missing predictions."""
     scenario = FaultScenario(kafka, partitions=1, rows=2000)
     client, topic = admin(kafka), f"{scenario.prefix}.accuracy"  # a collected client never answers
     with Driftway(*scenario.worker()) as worker:
@@ -95,7 +95,7 @@ def test_a_last_commit_that_does_not_return_is_told(kafka: str) -> None:
         client.delete_topics([topic])[topic].result(timeout=20)
         await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
         scenario.fill(0, 2000)
-        time.sleep(2)  # there is nothing to await: a commit has begun, and does not return
+        time.sleep(2)  # no condition to wait for: a commit has begun, and does not return
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
         assert "last commit failed partition=0 error=the client did not return" in worker.stderr, worker.summary()
@@ -103,7 +103,7 @@ def test_a_last_commit_that_does_not_return_is_told(kafka: str) -> None:
         auditor.await_all(2000)
 
 
-def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timeout_of_a_restore_starts_when_the_restore_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time spent waiting in the queue does not count against a restore's timeout."""
     go_on, budgets, clock = Event(), [], SimpleNamespace(now=0.0)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
@@ -125,7 +125,7 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
     for task in tasks:
         line.submit(task, 5.0)
     await_until(lambda: len(budgets) == 1, 10, "the first has begun")
-    clock.now += 1.0  # time in the queue, which must not count
+    clock.now += 1.0  # time in the queue must not count
     go_on.set()
     done: list[int] = []
     await_until(lambda: done.extend(e.task.partition for e in line.collect()) or len(done) == 3, 10, "all are done")
@@ -135,8 +135,8 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
-def test_an_unanswered_request_ends_with_the_time_of_its_commit(kafka: str, client: str) -> None:
-    """The client's call outlasts its own timeout, so an abandoned commit keeps threads and descriptors until then."""
+def test_an_unanswered_request_ends_with_the_deadline_of_its_commit(kafka: str, client: str) -> None:
+    """The client's call outlives its own timeout, so an abandoned commit holds threads and descriptors until then."""
     scenario = FaultScenario(kafka, partitions=1, rows=1)
     with Proxy(kafka) as proxy:
         model = ModelSettings((Spec.parse(LEARNER),))

@@ -12,8 +12,8 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway
 
 
-def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
-    """The successor's `init_transactions` aborts it at once; its timeout would take a minute."""
+def test_readers_see_new_predictions_despite_a_dead_workers_open_transaction(kafka: str) -> None:
+    """The successor's `init_transactions` aborts it at once; the transaction timeout would take a minute."""
     scenario = FaultScenario(kafka, partitions=1)
     scenario.fill(0, 1000)
     with scenario.auditor() as auditor:
@@ -30,7 +30,7 @@ def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str
     auditor.require(scenario.expected)
 
 
-def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(kafka: str) -> None:
+def test_a_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2)
     scenario.fill(0, 500)
     with scenario.auditor() as auditor, Driftway(*scenario.worker()) as zombie:
@@ -40,7 +40,7 @@ def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(ka
         with Driftway(*scenario.worker()) as successor:
             successor.await_text("running", SESSION_MS / 1000 + 30)
             scenario.fill(700, 1500)
-            await_until(lambda: auditor.seen >= 3000, 60, "the heir predicts")
+            await_until(lambda: auditor.seen >= 3000, 60, "the successor predicts")
             zombie.thaw()
             zombie.await_text("lost")
             scenario.fill(1500)
@@ -51,7 +51,7 @@ def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(ka
     auditor.require(scenario.expected)
 
 
-def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
+def test_no_row_is_lost_or_repeated_on_sigterm(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=3000)
     with scenario.auditor() as auditor:
         for first in range(0, scenario.rows, 1000):
@@ -68,8 +68,8 @@ def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
     auditor.require(scenario.expected)
 
 
-def test_takeover_waits_for_no_timeout(kafka: str) -> None:
-    """No timeout has to expire first; `make long-log` measures how fast it is."""
+def test_a_takeover_does_not_wait_for_a_timeout(kafka: str) -> None:
+    """`make long-log` measures how fast it is."""
     scenario = FaultScenario(kafka, partitions=2, rows=4000)
     scenario.fill(0, 3000)
     with scenario.auditor() as auditor, Driftway(*scenario.worker()) as victim:
@@ -89,7 +89,7 @@ def test_takeover_waits_for_no_timeout(kafka: str) -> None:
 
 
 def test_snapshots_are_listed_at_once_after_a_worker_was_killed(kafka: str) -> None:
-    """Its offset waits in an open transaction: the last one that was committed is told, without waiting for that."""
+    """Its offset is in an open transaction: the last committed one is listed, without waiting for its end."""
     scenario = FaultScenario(kafka, partitions=1)
     scenario.fill(0, 1000)
     with Driftway(*scenario.worker("--stop-at-end")) as first:

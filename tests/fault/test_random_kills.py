@@ -1,4 +1,4 @@
-"""Random SIGKILLs on generated and real streams: the job of the README, interrupted again and again."""
+"""Random SIGKILLs on generated and real streams: the job of the README, interrupted repeatedly."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ KILLS = 20
 @pytest.mark.parametrize("partitions", slow_but([4], [1, 4]))
 @pytest.mark.timeout(400)
 @pytest.mark.slow
-def test_generated_rows_with_random_kills_have_the_scores_of_evaluate(kafka: str, partitions: int) -> None:
+def test_scores_of_generated_rows_equal_those_of_evaluate_despite_random_kills(kafka: str, partitions: int) -> None:
     require_scores_of_evaluate(kafka, "hyperplane_rotating:rows=45000", partitions)
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
 @pytest.mark.timeout(400)
-def test_electricity_with_random_kills_has_the_scores_of_evaluate(
+def test_scores_of_electricity_equal_those_of_evaluate_despite_random_kills(
     kafka: str, real_streams: RealStreams, partitions: int
 ) -> None:
     require_scores_of_evaluate(kafka, str(real_streams.file("electricity")), partitions)
@@ -63,7 +63,7 @@ def require_scores_of_evaluate(kafka: str, stream: str, partitions: int) -> None
                     lambda before=before: auditor.seen > before or auditor.seen == len(expected), 60, "progress"
                 )
                 delay = rng.uniform(0.0, 0.5)
-                time.sleep(delay)  # not waiting for a condition: the schedule sets the time
+                time.sleep(delay)  # no condition to wait for: the schedule sets the time
                 worker.kill()
         with Driftway(*work) as last:
             assert replay.wait(120) == 0, replay.summary()

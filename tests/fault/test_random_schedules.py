@@ -1,4 +1,4 @@
-"""Random schedules of kills, freezes and joins, each drawn from one seed: DRIFTWAY_SEED=N replays schedule N alone."""
+"""Random schedules of kills, freezes and joins, each drawn from one seed: DRIFTWAY_SEED=N runs schedule N alone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Group:
         self.awake.append(self._stack.enter_context(Driftway(*self.arguments, "--client", next(self._clients))))
 
     def execute(self, event: Event) -> None:
-        """Execute an event; if all members are frozen or gone, a member joins instead."""
+        """Execute an event; if all members are frozen or have ended, a member joins instead."""
         if event.action == "join" or not self.awake:
             self.join()
             return
@@ -83,14 +83,14 @@ class Group:
             self.frozen.append((time.monotonic() + event.seconds, victim))
 
     def thaw(self) -> None:
-        """Thaw the members whose freeze is over."""
+        """Resume the members whose freeze is over."""
         for due in [due for due in self.frozen if due[0] <= time.monotonic()]:
             self.frozen.remove(due)
             due[1].thaw()
             self.awake.append(due[1])
 
     def settle(self) -> None:
-        """Wait until all are thawed, start a member if none is left, and check that all are still running."""
+        """Wait until all have been resumed, start a member if none is left, and check that all still run."""
         while self.frozen:
             self.thaw()
             time.sleep(0.02)
@@ -101,7 +101,7 @@ class Group:
 
 
 @pytest.mark.parametrize("seed", seeds())
-def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
+def test_a_random_schedule_of_faults_changes_no_prediction(kafka: str, seed: int) -> None:
     protocol, members, events = schedule(seed)
     print(f"DRIFTWAY_SEED={seed} replays this schedule: {protocol}, {members} members, {events}")
     scenario = FaultScenario(kafka, rows=ROWS, seed=seed)
@@ -109,7 +109,7 @@ def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
         group = Group(scenario, protocol, stack)
         for _ in range(members):
             group.join()
-        await_until(lambda: any("running" in worker.stderr for worker in group.awake), 60, "somebody is running")
+        await_until(lambda: any("running" in worker.stderr for worker in group.awake), 60, "a member is running")
         began = time.monotonic()
         for first in range(0, ROWS, PIECE):
             while events and events[0].at <= time.monotonic() - began:

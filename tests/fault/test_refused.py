@@ -1,4 +1,4 @@
-"""Outputs rejected by the broker, once or every time: none is skipped, and retries end."""
+"""Outputs that the broker refuses, once or always: none is skipped, and retries end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.support.selection import slow_but
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_output_that_refuses_records_ends_the_worker_with_the_setting(kafka: str, guarantee: str) -> None:
-    """A compacted topic rejects records without a key, and these events have none."""
+def test_a_worker_ends_and_names_the_setting_if_an_output_refuses_records(kafka: str, guarantee: str) -> None:
+    """A compacted topic refuses records without a key, and these events have none."""
     scenario = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
     scenario.fill()
     with Driftway(*scenario.worker("--guarantee", guarantee)) as worker:
@@ -29,15 +29,15 @@ def test_output_that_refuses_records_ends_the_worker_with_the_setting(kafka: str
     assert committed_offset(kafka, scenario.group, scenario.topic)[0] < 0
 
 
-def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None:
-    """The ownership record goes to a topic that was just created and may have no leader yet."""
+def test_the_ownership_record_may_take_longer_than_outputs(kafka: str) -> None:
+    """It is written to a topic that was just created and may have no leader yet."""
     scenario = FaultScenario(kafka, partitions=1, rows=50)
     scenario.fill()
     with Proxy(kafka) as proxy:
         proxy.hold(PRODUCE, about=b".snapshots")
         hurried = "--stop-at-end", "-X", "delivery.timeout.ms=1000"
         with Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
-            worker.await_condition(lambda: proxy.held[PRODUCE], "the claim is on its way")
+            worker.await_condition(lambda: proxy.held[PRODUCE], "the ownership record is on its way")
             proxy.shut = True
             time.sleep(1.5)
             proxy.shut = False
@@ -45,8 +45,8 @@ def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None
     assert committed_offset(kafka, scenario.group, scenario.topic)[0] == 50
 
 
-def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:
-    """The message timed out, so the flush returned without an error, and the offset must not be committed past it."""
+def test_without_transactions_undelivered_outputs_are_sent_again(kafka: str) -> None:
+    """The message timed out, so the flush returned without an error; the offset must not be committed past it."""
     scenario = FaultScenario(kafka, partitions=1, rows=600)
     hurried = ("--guarantee", "at-least-once", "-X", "message.timeout.ms=1000")
     with Proxy(kafka) as proxy, Driftway(*scenario.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
@@ -74,5 +74,5 @@ def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kaf
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
     found = [placed_score(record.value or b"") for record in read_all(kafka, f"{scenario.prefix}.predictions")]
-    assert {place for place, _ in found} == scenario.expected.keys(), "none is missing; some may stand there twice"
+    assert {place for place, _ in found} == scenario.expected.keys(), "none is missing; some may be written twice"
     assert all(bits(score) == bits(scenario.expected[place]) for place, score in found)

@@ -1,4 +1,4 @@
-"""Retention beside a slow stream: a restart never needs rows that a short retention has taken."""
+"""A slow stream with short retention: a restart never needs rows that retention has deleted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.support.process import Driftway
 RESTARTS = int(os.environ.get("DRIFTWAY_RESTARTS", "3"))
 """Number of clean restarts, and of kills."""
 RETENTION = {"retention_ms": "20000", "segment_ms": "1000", "file_delete_delay_ms": "100"}
-"""Long enough for a worker to start and read a row. So it must not run first, when all processes start brokers: it has
-no time limit of its own, by which `tests/conftest.py` would sort it there."""
+"""Long enough for a worker to start and read a row. The test must not run first, when all processes start brokers. So it
+has no time limit of its own, as `tests/conftest.py` would then run it first."""
 CHECKED_OFTEN = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
 MAX_RELEARNED = 6
 """Rows after a kill, at one row and one snapshot a second, on a slow machine."""
@@ -56,8 +56,8 @@ class SlowStream(threading.Thread):
 
 
 @pytest.mark.slow
-def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.Config) -> None:
-    """Partition 1 is idle after its first row, which is soon gone."""
+def test_restarts_never_need_rows_that_retention_has_deleted(pytestconfig: pytest.Config) -> None:
+    """Partition 1 is idle after its first row, which is soon deleted."""
     rng = random.Random(7)
     with own_broker(pytestconfig, CHECKED_OFTEN) as kafka:
         scenario = FaultScenario(kafka.bootstrap, partitions=2, configs={"input": RETENTION})
@@ -88,6 +88,6 @@ def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.
 
 
 def relearned(log: str) -> list[int]:
-    """Rows that each restore of a worker relearned, by its log."""
+    """Rows that each restore of a worker relearned, according to its log."""
     places = re.findall(r"restored .*?position=(\d+) committed=(\d+)", log)
     return [int(committed) - int(position) for position, committed in places]

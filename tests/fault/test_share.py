@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.stream.task.committing.checkpoint import Step
-from tests.support.delayed_labels import Outputs, kill_and_succeed
+from tests.support.delayed_labels import Outputs, kill_and_replace
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway
 
@@ -37,7 +37,7 @@ def feed(kafka: str, topic: str) -> Iterator[int]:
         yield PARTITIONS * (start + PIECE)
 
 
-def took_in(kafka: str, prefix: str) -> dict[int, int]:
+def rounds_received(kafka: str, prefix: str) -> dict[int, int]:
     """Partition -> number of rounds in which updates of others were combined."""
     found = dict.fromkeys(range(PARTITIONS), 0)
     for record in read_all(kafka, f"{prefix}.shares"):
@@ -53,15 +53,15 @@ def took_in(kafka: str, prefix: str) -> dict[int, int]:
         pytest.param(Step.COMMITTED, PYTHON, NATIVE, "gossip:rows=20", marks=pytest.mark.slow),
     ],
 )
-def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
+def test_a_successor_combines_the_same_updates_as_the_killed_worker(
     kafka: str, step: Step, victim: str, successor: str, share: str
 ) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", share)
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client")
-    kill_and_succeed(step, work, (victim, successor), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
-    combined = took_in(kafka, f"{topic}.{group}")
+    kill_and_replace(step, work, (victim, successor), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
+    combined = rounds_received(kafka, f"{topic}.{group}")
     assert min(combined.values()) > 1, combined
     audited = driftway("audit", *place, "--json")
     assert audited.code == 0, audited
@@ -76,7 +76,7 @@ def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
     assert f"made with share {share}, this worker has none" in refused.stderr
 
 
-def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
+def test_partitions_keep_exchanging_updates_after_they_move_between_workers(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", "average:rows=20")
@@ -98,20 +98,20 @@ def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
             give(4)
             second.terminate()
             assert second.wait() == 0, second.summary()
-    assert min(took_in(kafka, f"{topic}.{group}").values()) > 2
+    assert min(rounds_received(kafka, f"{topic}.{group}").values()) > 2
     audited = driftway("audit", *place)
     assert audited.code == 0, audited
 
 
 def rows_since_snapshot(outputs: Outputs) -> int:
-    """Number of rows of partition 0 that its last commit is ahead of its last snapshot."""
+    """Number of rows of partition 0 between its last snapshot and its last commit."""
     commits = [one.value for one in outputs.records("snapshots") if one.partition == 0 and b'"pointer"' in one.value]
     last = json.loads(commits[-1])
     return int(last["offset"]) - int(last["pointer"].rpartition(":")[2])
 
 
 @pytest.mark.slow
-def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
+def test_a_restore_that_needs_deleted_rounds_is_refused(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     create_topic(kafka, f"{topic}.{group}.shares", PARTITIONS, cleanup_policy="compact,delete")
@@ -122,7 +122,7 @@ def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
         worker.await_text("running partition=1")
         for sent in pieces:
             await_until(lambda sent=sent: len(outputs.records("predictions")) >= sent, 30, "predicted")
-            if rows_since_snapshot(outputs) >= 40:  # at least one round, which a successor has to repeat
+            if rows_since_snapshot(outputs) >= 40:  # at least one round, which a successor must repeat
                 break
         worker.kill()
     assert rows_since_snapshot(outputs) >= 40

@@ -16,7 +16,7 @@ SEED = 80
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_minute_of_soak_holds(
+def test_a_minute_of_the_soak_test_passes(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with own_broker(request.config) as kafka:

@@ -1,4 +1,4 @@
-"""Constant rebalances and similar disturbances never show in the outputs."""
+"""Constant rebalances and similar disturbances never affect the outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.support.slow_restore import SlowRestoreDriftway
 EVERY_SECONDS = 2.0
 """Time between two members that join or leave."""
 SILENCE_SECONDS = 15.0
-"""Longest time in a storm without a new prediction, on a busy machine."""
+"""Longest time during the rebalances without a new prediction, on a busy machine."""
 GRACE_SECONDS = 20.0
 
 
-def leave(*workers: Driftway) -> None:
+def stop(*workers: Driftway) -> None:
     """Send SIGTERM to all workers; each must exit with code 0."""
     for worker in workers:
         worker.terminate()
@@ -43,7 +43,7 @@ def leave(*workers: Driftway) -> None:
         pytest.param("consumer", 60, marks=pytest.mark.slow),
     ],
 )
-def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol: str, seconds: int) -> None:
+def test_constant_rebalances_neither_stop_nor_change_predictions(kafka: str, protocol: str, seconds: int) -> None:
     """A member joins or leaves every 2 s while rows keep arriving; predictions keep coming."""
     turns, per_turn = int(seconds / EVERY_SECONDS), 200
     scenario = FaultScenario(kafka, partitions=4, rows=turns * per_turn)
@@ -63,9 +63,9 @@ def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol:
                 left[-1].terminate()
             scenario.fill(turn * per_turn, (turn + 1) * per_turn)
             await_until(lambda before=before: auditor.seen > before, SILENCE_SECONDS, "something new was predicted")
-            time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # pace of the storm
+            time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # pace of the rebalances
         await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-        leave(*members)
+        stop(*members)
         for worker in left:
             assert worker.wait() == 0, worker.summary()
     auditor.require(scenario.expected)
@@ -91,7 +91,7 @@ def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
     auditor.require(scenario.expected)
 
 
-def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
+def test_a_rebalance_during_a_restore_starts_no_partition_twice(kafka: str) -> None:
     """Partitions that move during their restore are restored by their final owner."""
     scenario = FaultScenario(kafka, partitions=4, rows=1000)
     with scenario.auditor() as auditor:
@@ -105,11 +105,11 @@ def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
                 scenario.fill(500)
                 await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
                 third.await_text("subscribed")  # a SIGTERM during Python's start would just kill it
-                leave(second, third)
+                stop(second, third)
     auditor.require(scenario.expected)
 
 
-def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
+def test_a_worker_without_partitions_stands_by_and_takes_over(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=1500)
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
         workers = [stack.enter_context(Driftway(*scenario.worker())) for _ in range(3)]
@@ -130,12 +130,12 @@ def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
         owners[1].kill()
         scenario.fill(1000)
         await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-        leave(standby)
+        stop(standby)
     auditor.require(scenario.expected)
 
 
-def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> None:
-    """Each member is back before its session expires: the others see no rebalance, and none starts from scratch."""
+def test_a_rolling_restart_of_static_members_causes_no_rebalance(kafka: str) -> None:
+    """Each member is back before its session expires: the others see no rebalance, and none relearns its state."""
     scenario, names = FaultScenario(kafka, partitions=3, rows=1500), ("one", "two", "three")
     patient = ("-X", "session.timeout.ms=30000")
     with scenario.auditor() as auditor, contextlib.ExitStack() as stack:
@@ -146,10 +146,10 @@ def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> No
         workers = {name: start(name) for name in names}
         scenario.fill(0, 300)
         await_until(lambda: auditor.seen >= 900, 60, "first rows predicted")
-        await_until(lambda: all("running" in w.stderr for w in workers.values()), 60, "all of them own something")
+        await_until(lambda: all("running" in w.stderr for w in workers.values()), 60, "each of them owns a partition")
         for turn, name in enumerate(names, start=1):
             before = {other: workers[other].stderr.count("assigned") for other in names if other != name}
-            leave(workers[name])
+            stop(workers[name])
             scenario.fill(turn * 300, (turn + 1) * 300)
             workers[name] = start(name)
             workers[name].await_text("running")
@@ -161,11 +161,11 @@ def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> No
             assert "committed=0\n" not in workers[name].stderr, workers[name].summary()
         scenario.fill(1200)
         await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-        leave(*workers.values())
+        stop(*workers.values())
     auditor.require(scenario.expected)
 
 
-def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequest) -> None:
+def test_a_broker_that_is_down_at_the_start_is_reported(request: pytest.FixtureRequest) -> None:
     """Once the broker is up, the same command succeeds."""
     with own_broker(request.config) as kafka:
         scenario = FaultScenario(kafka.bootstrap, partitions=1, rows=500)
@@ -183,7 +183,7 @@ def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequ
 
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("cooperative", marks=pytest.mark.slow)])
-def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: str, protocol: str) -> None:
+def test_a_member_that_does_not_poll_in_time_is_replaced_and_rejoins(kafka: str, protocol: str) -> None:
     """Its heartbeats continue, so only `max.poll.interval.ms` reveals that it is stuck."""
     scenario, hurried = FaultScenario(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
     arguments = member(scenario, protocol, "unnamed", *hurried)
@@ -198,9 +198,9 @@ def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: st
                 scenario.fill(first, first + 100)
                 wanted = 2 * (first + 100)
                 await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
-            assert successor.stderr.count("assigned") >= 2, "nobody had to take over"
+            assert successor.stderr.count("assigned") >= 2, "no other member had to take over"
             stuck.await_text("lost partitions", 30)
             scenario.fill(1000)
             await_until(lambda: auditor.seen >= len(scenario.expected), 60, "every row predicted")
-            leave(stuck, successor)
+            stop(stuck, successor)
     auditor.require(scenario.expected)

@@ -1,8 +1,8 @@
-"""An unclean election cuts one of a group's logs below what was committed: it is repaired exactly, or told and refused.
+"""An unclean election cuts a group's log below the committed offset: it is repaired exactly, or reported and refused.
 
-The log of one topic has two replicas. One of them falls behind, the other is killed, and the one that fell behind
-becomes the leader, by a true unclean election; only the offsets of a group are cut by hand. All other topics have three
-replicas and lose nothing.
+The log of one topic has two replicas. One of them falls behind, the other is killed, and the one behind becomes the
+leader by a real unclean election; only the offsets of a group are cut by hand. All other topics have three replicas and
+lose nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ POINTS = "--accuracy-every", "50"
 RUNNING, STOPPED = "running", "stopped"
 
 
-def fallen_behind(cluster: LocalCluster, name: str) -> tuple[FaultScenario, UncleanElection]:
-    """Rows of which a topic's follower has only the outputs of the first ones, or only these themselves."""
+def follower_behind(cluster: LocalCluster, name: str) -> tuple[FaultScenario, UncleanElection]:
+    """A scenario with a topic whose follower has only the first rows, or only the outputs for them."""
     all_running(cluster)
     own = UNCLEAN | ({"cleanup_policy": "compact"} if name == "snapshots" else {})
     scenario = FaultScenario(
@@ -56,8 +56,8 @@ def await_committed(scenario: FaultScenario, worker: Driftway, offset: int) -> N
     )
 
 
-def cut_under(scenario: FaultScenario, worker: Driftway, election: UncleanElection, moment: str) -> None:
-    """Cut what the worker has committed off the topic's log, while it runs or after it has been stopped."""
+def cut_committed(scenario: FaultScenario, worker: Driftway, election: UncleanElection, moment: str) -> None:
+    """Cut off the end of the topic's log, which the worker has committed, while it runs or after it has stopped."""
     await_committed(scenario, worker, CUT_OFF)
     if moment == STOPPED:
         worker.terminate()
@@ -68,11 +68,11 @@ def cut_under(scenario: FaultScenario, worker: Driftway, election: UncleanElecti
 
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
 @pytest.mark.parametrize("name", ["predictions", "accuracy", "snapshots"])
-def test_what_an_output_or_the_snapshots_have_lost_is_repaired(cluster: LocalCluster, name: str, moment: str) -> None:
-    scenario, election = fallen_behind(cluster, name)
+def test_records_cut_off_an_output_or_the_snapshots_are_repaired(cluster: LocalCluster, name: str, moment: str) -> None:
+    scenario, election = follower_behind(cluster, name)
     scenario.fill(BEFORE, CUT_OFF)
     with Driftway(*scenario.worker(*POINTS)) as worker:
-        cut_under(scenario, worker, election, moment)
+        cut_committed(scenario, worker, election, moment)
         scenario.fill(CUT_OFF, AFTER)
         if moment == RUNNING:
             await_committed(scenario, worker, AFTER)
@@ -89,38 +89,38 @@ def test_what_an_output_or_the_snapshots_have_lost_is_repaired(cluster: LocalClu
 
 
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
-def test_a_cut_input_is_refused_and_the_way_out_goes_on_where_it_ends(cluster: LocalCluster, moment: str) -> None:
-    scenario, election = fallen_behind(cluster, "input")
+def test_a_cut_input_is_refused_and_the_option_named_continues_at_its_end(cluster: LocalCluster, moment: str) -> None:
+    scenario, election = follower_behind(cluster, "input")
     produce(scenario.bootstrap, scenario.topic, scenario.events[0][BEFORE:CUT_OFF])
     with Driftway(*scenario.worker(*POINTS)) as worker:
-        cut_under(scenario, worker, election, moment)
+        cut_committed(scenario, worker, election, moment)
         if moment == RUNNING:
             assert worker.wait() == 4, worker.summary()
             print(worker.stderr)
-    require_told(refused(scenario, *POINTS), scenario, BEFORE)
-    go_on(scenario, range(CUT_OFF, AFTER))
+    require_message(refused(scenario, *POINTS), scenario, BEFORE)
+    continue_at_cut(scenario, range(CUT_OFF, AFTER))
 
 
-def test_a_cut_input_that_was_written_again_is_told_from_the_one_that_was_read(cluster: LocalCluster) -> None:
-    """The log holds the committed offset, and as many records: only their leader's epoch tells that they are others."""
-    scenario, election = fallen_behind(cluster, "input")
+def test_other_rows_written_after_a_cut_are_distinguished_from_those_that_were_read(cluster: LocalCluster) -> None:
+    """The log reaches the committed offset again: only the leader epoch shows that its records are different ones."""
+    scenario, election = follower_behind(cluster, "input")
     produce(scenario.bootstrap, scenario.topic, scenario.events[0][BEFORE:CUT_OFF])
     learn(scenario, 0, 0, *POINTS)
     election.elect()
     election.come_back()
     produce(scenario.bootstrap, scenario.topic, scenario.events[0][CUT_OFF : CUT_OFF + AFTER - BEFORE])
     sentence = refused(scenario, *POINTS)
-    require_told(sentence, scenario, AFTER)
+    require_message(sentence, scenario, AFTER)
     audit = driftway("audit", *scenario.worker()[1:9], *POINTS)
     assert audit.code == 4, audit
     assert (
         f"of {scenario.topic}/0 that the workers learned from are gone: the log was cut at offset {BEFORE}"
         in audit.stderr
     )
-    go_on(scenario, range(0))
+    continue_at_cut(scenario, range(0))
 
 
-def require_told(sentence: str, scenario: FaultScenario, end: int) -> None:
+def require_message(sentence: str, scenario: FaultScenario, end: int) -> None:
     print(sentence)
     assert f"cannot restore {scenario.topic}/0: its log was cut at offset {BEFORE}" in sentence
     assert f"rows {BEFORE} to {CUT_OFF - 1} were predicted and are gone, it ends at {end} now" in sentence
@@ -128,8 +128,8 @@ def require_told(sentence: str, scenario: FaultScenario, end: int) -> None:
     assert f"latest keeps what was learned and predicts from {end} on" in sentence
 
 
-def go_on(scenario: FaultScenario, rows: range) -> None:
-    """Go on at the cut: the rows that were cut off stay learned, and those that are there now are predicted once."""
+def continue_at_cut(scenario: FaultScenario, rows: range) -> None:
+    """Continue at the cut: rows that were cut off stay learned, and rows that are there now are predicted once."""
     produce(scenario.bootstrap, scenario.topic, [scenario.events[0][row] for row in rows])
     print(learn(scenario, 0, 0, *POINTS, "--on-offset-out-of-range", "earliest"))
     learn(scenario, 0, 0, *POINTS)  # the option was for one decision
@@ -137,14 +137,14 @@ def go_on(scenario: FaultScenario, rows: range) -> None:
     twice = {offset for (_, offset), scores in found.items() if len(scores) == 2}
     assert sorted(offset for _, offset in found) == list(range(max(CUT_OFF, BEFORE + (len(rows) or others))))
     assert twice == set(range(BEFORE, BEFORE + (len(rows) or others))) & set(range(CUT_OFF))
-    for offset in range(len(rows) or others):  # the state is that of one run over all rows that ever came
+    for offset in range(len(rows) or others):  # the state is that of one run over all rows that were ever read
         (*_, score), wanted = found[0, BEFORE + offset], scenario.expected[0, CUT_OFF + offset]
         assert bits(score) == bits(wanted), offset
     require_audited(scenario, *POINTS)
 
 
-def test_lost_offsets_of_the_group_do_not_matter(cluster: LocalCluster) -> None:
-    """Cut by hand in all three replicas, while no broker runs."""
+def test_a_group_whose_committed_offsets_were_lost_continues_exactly(cluster: LocalCluster) -> None:
+    """The offsets are cut by hand in all three replicas, while no broker runs."""
     all_running(cluster)
     scenario = FaultScenario(cluster.bootstrap, partitions=1, rows=2000)
     learn(scenario, 0, BEFORE, *POINTS)

@@ -1,4 +1,4 @@
-"""One in twenty records is stamped up to an hour ahead or behind, and workers are killed: no label is lost for it."""
+"""One in twenty records has a timestamp up to an hour off, and workers are killed: no label is lost."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.support.process import Driftway, driftway
 
 HOUR, APART, DELAY = 3_600_000, 100, 50
 EVENTS, TAIL, PIECE = 4000, 100, 40
-"""Events with labels, events behind them that let the last labels be taken, and how many are sent at once."""
+"""Events with labels, later events, which let the last labels be used, and how many are sent at once."""
 
 
 class Stream:
-    """Events with their labels right behind them, in one topic or two, for one partition."""
+    """Events followed immediately by their labels, in one topic or two, for one partition."""
 
     def __init__(self, draw: random.Random, began: int) -> None:
         self.events, self.labels = list[tuple[bytes, int]](), list[tuple[bytes, int]]()
@@ -57,14 +57,14 @@ class Stream:
 
 @contextmanager
 def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: float) -> Iterator[threading.Thread]:
-    """Send the streams, in pieces, for about so many seconds."""
+    """Send the streams in pieces, over about this many seconds."""
     producer = Producer(quiet({"bootstrap.servers": kafka, "enable.idempotence": True, "linger.ms": 2}))
 
     def send() -> None:
         for first in range(0, EVENTS + TAIL, PIECE):
             for partition, stream in enumerate(streams):
                 stream.feed(producer, topic, labels, partition, first, first + PIECE)
-            time.sleep(seconds * PIECE / EVENTS)  # not waiting for a condition: the pace of the streams
+            time.sleep(seconds * PIECE / EVENTS)  # no condition to wait for: the pace of the streams
 
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
@@ -82,7 +82,7 @@ def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: flo
 )
 @pytest.mark.timeout(550)
 @pytest.mark.slow
-def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: str, kills: int) -> None:
+def test_no_label_is_lost_to_wrong_timestamps_and_kills(kafka: str, separate: bool, wait: str, kills: int) -> None:
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
     draw = random.Random(seed)
@@ -106,7 +106,7 @@ def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: 
                 worker.await_text("running partition=1")
                 before = predicted()
                 await_until(lambda before=before: not sender.is_alive() or predicted() > before, 60, "progress")
-                time.sleep(draw.uniform(0.0, 0.5))  # not waiting for a condition: the schedule sets the time
+                time.sleep(draw.uniform(0.0, 0.5))  # no condition to wait for: the schedule sets the time
                 worker.kill()
     with Driftway(*work, "--stop-at-end") as worker:
         assert worker.wait(120) == 0, worker.summary()

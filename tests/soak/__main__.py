@@ -41,7 +41,7 @@ LINE_SECONDS = 60.0
 
 
 class Progress:
-    """Shows the progress: a changing line on a terminal, elsewhere a line a minute; a context manager."""
+    """Shows the progress: an updated line on a terminal, otherwise a line a minute; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -67,7 +67,7 @@ class Progress:
 
 
 def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) -> Figures:
-    """Start a broker, run the soak, print the unexpected exits when it is over, and keep the evidence if it failed."""
+    """Start a broker, run the soak, print the unexpected exits at the end, and keep the evidence if it failed."""
     console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
     with started(settings.brokers) as kafka, Progress(console) as progress:
         (kept / "members").mkdir(parents=True)

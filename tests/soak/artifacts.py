@@ -1,4 +1,4 @@
-"""Evidence kept from a failed soak, without which the cause could not be found afterwards.
+"""Evidence kept from a failed soak, needed to find the cause afterwards.
 
 It consists of every member's log, the broker's data and its logs of all starts, and the records around the first
 difference of each partition, including those that a read_committed reader does not see.
@@ -62,12 +62,12 @@ def _records(bootstrap: str, topic: str, partition: int, level: str) -> Iterable
                 if error.code() == KafkaError._PARTITION_EOF:
                     return
                 continue
-            yield message.offset() or 0, _told(message)
+            yield message.offset() or 0, _described(message)
     finally:
         reader.close()
 
 
-def _told(message: Any) -> dict[str, Any]:
+def _described(message: Any) -> dict[str, Any]:
     headers, key, value = dict(message.headers() or ()), message.key(), message.value() or b""
     if "offset" in headers:
         return {"answers": int(headers["offset"]), "reason": headers["reason"].decode()}

@@ -50,8 +50,8 @@ class NetworkFaults:
         self._proxy.hold(PRODUCE)
         self._release_at = time.monotonic() + seconds
 
-    def tend(self) -> None:
-        """Deliver the requests that have been held back long enough."""
+    def release_due(self) -> None:
+        """Deliver the requests that have been held long enough."""
         if self._release_at is not None and time.monotonic() >= self._release_at:
             self._release_at = None
             self._proxy.release()
@@ -102,18 +102,18 @@ class BrokerFaults:
         self._hurry.set()
         if self._thread is not None:
             self._thread.join()
-        self.require_well()
+        self.require_running()
 
-    def require_well(self) -> None:
+    def require_running(self) -> None:
         """Raise the failure of a broker that did not come back."""
         if self.failure is not None:
             raise self.failure
 
-    def away_between(self, begin: float, end: float) -> float:
+    def outage_between(self, begin: float, end: float) -> float:
         """Return the seconds of outage between two moments."""
         return sum(max(0.0, min(end, until) - max(begin, since)) for since, until in self.away)
 
-    def away_lately(self, seconds: float) -> bool:
+    def outage_within(self, seconds: float) -> bool:
         """Return whether there was an outage at any moment of the last `seconds`."""
         return bool(self.away) and self.away[-1][1] > time.monotonic() - seconds
 
@@ -124,15 +124,15 @@ class BrokerFaults:
             self.failure = failure
         else:
             since = self.away[-1][0]
-            self.away[-1] = since, min(time.monotonic(), since + self._excused_seconds(fault))
+            self.away[-1] = since, min(time.monotonic(), since + self._outage_seconds(fault))
 
     def _happen(self, fault: schedule.Fault) -> None:
         self.kafka.kill()
         self._hurry.wait(fault.seconds)
         self._start(self.kafka)
 
-    def _excused_seconds(self, fault: schedule.Fault) -> float:
-        """How much of a fault nobody can work in."""
+    def _outage_seconds(self, fault: schedule.Fault) -> float:
+        """How much of a fault counts as an outage, in which no member can work."""
         return float("inf")
 
     def _start(self, *nodes: LocalKafka) -> None:
@@ -143,7 +143,7 @@ class BrokerFaults:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 for node in nodes:
-                    node.launch()  # all, before one is waited for: alone it may not be a majority
+                    node.launch()  # start all before waiting for one: alone it may not be a majority
                 await_until(all_answer, LOADED_SECONDS, "all brokers and the group's coordinator answer", poll=0.1)
                 return
             except AssertionError as error:
@@ -187,7 +187,7 @@ class ClusterFaults(BrokerFaults):
                 self._hurry.wait(PAUSE_SECONDS)
         elif fault.action == schedule.MOVED:
             client = admin(self._bootstrap)
-            with contextlib.suppress(KafkaException):  # where each partition's first replica leads already
+            with contextlib.suppress(KafkaException):  # where each partition's first replica is already the leader
                 client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=LOADED_SECONDS)
         elif fault.action == schedule.ONE_RESTARTED:
             one.terminate()
@@ -199,7 +199,7 @@ class ClusterFaults(BrokerFaults):
             self._hurry.wait(fault.seconds)
             self._start(*dead)
 
-    def _excused_seconds(self, fault: schedule.Fault) -> float:
+    def _outage_seconds(self, fault: schedule.Fault) -> float:
         if fault.action in (schedule.ONE_KILLED, schedule.ONE_FROZEN):
             return TAKEN_OVER_SECONDS
         return float("inf") if fault.action == schedule.MAJORITY else 0.0

@@ -1,4 +1,4 @@
-"""Check that every input offset of a partition comes out once and in order, while reading and in bounded memory."""
+"""Check, while reading and in bounded memory, that every input offset of a partition is output once and in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TOLD = 5
 
 
 class Completeness:
-    """Checks off the input offsets of one partition's predictions and rejections.
+    """Tracks the input offsets of one partition's predictions and rejections.
 
     The two topics are read in parallel, so a rejection may be seen before or after the predictions around it. Within
     each topic the offsets must increase.
@@ -45,7 +45,7 @@ class Completeness:
         self._early = {o for o in self._early if o > offset} if self._early else self._early
         self._last_predicted = offset
         if rejected:
-            self._twice(offset, "predicted, and rejected before")
+            self._duplicate(offset, "predicted, and rejected before")
         else:
             self.predicted += 1
 
@@ -53,7 +53,7 @@ class Completeness:
         """Record a visible rejection of this input offset."""
         known = offset in self._early or (offset <= self._last_predicted and offset not in self._holes)
         if known:
-            self._twice(offset, "rejected, and accounted for before")
+            self._duplicate(offset, "rejected, and accounted for before")
             return
         if offset <= self._last_rejected:
             self.disordered += 1
@@ -89,9 +89,9 @@ class Completeness:
             self.disordered += 1
             self._complain(offset, f"{offset} is predicted after {self._last_predicted}")
         else:
-            self._twice(offset, "predicted, and accounted for before")
+            self._duplicate(offset, "predicted, and accounted for before")
 
-    def _twice(self, offset: int, what: str) -> None:
+    def _duplicate(self, offset: int, what: str) -> None:
         self.duplicates += 1
         self._complain(offset, f"{offset} twice: {what}")
 

@@ -1,4 +1,4 @@
-"""Which exits of a member are as documented (docs/reference/command-line.md, exit codes), given what was done to it."""
+"""Which exits of a member are as documented (docs/reference/command-line.md, exit codes), given its faults."""
 
 from __future__ import annotations
 

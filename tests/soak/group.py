@@ -30,7 +30,7 @@ class Group:
     ----------
     bootstrap : str
         Bootstrap address of the broker.
-    way : str
+    address : str
         Bootstrap address that the members use, that of the proxy.
     partitions : int
         Partitions of the input topic.

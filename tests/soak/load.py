@@ -97,7 +97,7 @@ class Load(threading.Thread):
         except BaseException as error:
             self._error = error
 
-    def require_well(self) -> None:
+    def require_running(self) -> None:
         """Raise Failure if the load has ended by itself."""
         if self._error is not None:
             raise Failure(f"the load has ended: {self._error!r}") from self._error
@@ -112,6 +112,6 @@ class Load(threading.Thread):
         """
         self._ended.set()
         self.join(JOIN_SECONDS)
-        self.require_well()
+        self.require_running()
         self._loader.finish()
         return self.sent

@@ -53,13 +53,13 @@ class Member:
             raise
 
     def close(self) -> None:
-        """SIGKILL it if it still runs, and remove its temporary folder. May be called twice."""
+        """Kill it if it still runs, and remove its temporary folder. May be called twice."""
         self._guarded.close()
 
     def ended(self, broker_away: bool) -> ExitCode | None:
         """Return how it ended, or None while it runs; also read its new output."""
         code = self._guarded.exit_code()
-        self._listen()
+        self._read_log()
         if code is None:
             return None
         thawed = time.monotonic() - self._thawed_at < THAWED_SECONDS
@@ -69,7 +69,7 @@ class Member:
         return ExitCode(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
 
     @property
-    def awake(self) -> bool:
+    def available(self) -> bool:
         """Whether a fault may be injected: it is neither frozen nor being ended."""
         return self.thaw_at is None and self.terminated_at is None and not self.killed
 
@@ -103,10 +103,10 @@ class Member:
         return (self._tail.decode(errors="replace").strip().splitlines() or [""])[-1]
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(self.pid, number)
 
-    def _listen(self) -> None:
+    def _read_log(self) -> None:
         """Read the new part of its log, and keep the tail."""
         with contextlib.suppress(FileNotFoundError), self._log.open("rb") as log:
             log.seek(self._read)

@@ -76,7 +76,7 @@ class MemberGroup:
         """Exit codes of the members that were restarted."""
         self.unexpected: list[str] = []
         """Reports on members that did not end as documented; the first MOST_STORIES include the output."""
-        self.farewells: Counter[int] = Counter()
+        self.final_exits: Counter[int] = Counter()
         """Exit codes of the members after the final SIGTERM."""
         self.sentences: list[str] = []
         """Last lines of members that ended without being killed or terminated, the first MOST_SENTENCES."""
@@ -93,7 +93,7 @@ class MemberGroup:
     def start(self, over: Callable[[], bool]) -> None:
         """Start the steady member, which compiles the kernels for all, and wait until it runs.
 
-        `tend` then starts the others.
+        `supervise` then starts the others.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class MemberGroup:
 
     def inject(self, fault: Fault) -> None:
         """Inject a fault into one of the eligible members, if there is one."""
-        eligible = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.awake]
+        eligible = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.available]
         action = fault.action
         if action == schedule.JOIN and len(self.slots) >= self._size + MOST_GUESTS:
             action = schedule.LEAVE
@@ -134,8 +134,8 @@ class MemberGroup:
             self._hit(slot, action, fault.seconds)
         self.faults_injected[action] += 1
 
-    def tend(self) -> None:
-        """Thaw, reap and restart the members that are due. Called several times a second."""
+    def supervise(self) -> None:
+        """Thaw, reap and restart the members that are due. Call it several times a second."""
         now = time.monotonic()
         for slot in list(self.slots):
             member = slot.member
@@ -149,7 +149,7 @@ class MemberGroup:
                 self._start(slot)
 
     def stop_faults(self) -> bool:
-        """Return whether members and broker have been up so long that no effect of any fault is left."""
+        """Return whether members and broker have run so long that no effect of any fault is left."""
         started = [slot.member.started_at if slot.member is not None else time.monotonic() for slot in self.slots]
         return time.monotonic() - max(started) > CALM_SECONDS and not self._away(CALM_BROKER_SECONDS)
 
@@ -168,7 +168,7 @@ class MemberGroup:
             if slot.member is not None and slot.member.terminated_at is None:
                 slot.member.terminate()
         while self.slots:
-            self.tend()
+            self.supervise()
             time.sleep(TICK_SECONDS)
 
     def _start(self, slot: MemberPlace) -> None:
@@ -203,7 +203,7 @@ class MemberGroup:
             since = f"{slot.name}, life {slot.lives}, {now - member.started_at:.0f} s after its start"
             self.sentences.append(f"{since}: exit code {ending.code}: {member.last_line()}")
         if self._parting:
-            self.farewells[ending.code] += 1
+            self.final_exits[ending.code] += 1
         elif not slot.leaving:
             self.exits[ending.code] += 1
         member.close()

@@ -1,7 +1,7 @@
 """`python -m tests.soak.mutations --count 100000`: read many mutated snapshots, model files and records, or files.
 
-Each must be read or refused in a sentence, within 2 s and 300 MB. The seed makes every run repeatable: a failing case
-is named by its subject and number.
+Each must be read, or refused with one sentence, within 2 s and 300 MB. The seed makes every run repeatable: a failing
+case is named by its subject and number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(count: int, seed: int, subjects_by_name: dict[str, Subject]) -> tuple[li
 def run_one(number: int, seed: int, subjects_by_name: dict[str, Subject]) -> tuple[list[str], float, float]:
     """Read one mutated value; return what went wrong, the seconds, and by how many megabytes the memory grew."""
     name = list(subjects_by_name)[number % len(subjects_by_name)]
-    wrong, before, began = list[str](), _forget_peak(), time.monotonic()
+    wrong, before, began = list[str](), _reset_peak(), time.monotonic()
     faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True)
     try:
         subjects_by_name[name](random.Random(f"{seed}/{number}"))
@@ -55,8 +55,8 @@ def run_one(number: int, seed: int, subjects_by_name: dict[str, Subject]) -> tup
     return wrong, took, grew
 
 
-def _forget_peak() -> float:
-    """Make the kernel measure the peak of memory anew; return the memory in use."""
+def _reset_peak() -> float:
+    """Reset the kernel's peak memory of this process; return the memory in use."""
     Path("/proc/self/clear_refs").write_text("5")
     return _megabytes("VmRSS")
 

@@ -1,4 +1,4 @@
-"""A read_committed reader that checks the continuity of every partition and how long it stood still."""
+"""A read_committed reader that checks the continuity of every partition and measures its silences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_NOTES = 20
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which nothing new of a partition was visible."""
+    """A period in which no new output of a partition became visible."""
 
     seconds: float
     partition: int = -1
@@ -101,9 +101,9 @@ class Reader(ReaderThread):
             else:
                 self.partitions[message.partition()].predict(read_json(message.value())["offset"])
         for partition in {message.partition() for message in messages if message.error() is None}:
-            self._hear(partition, now)
+            self._note_arrival(partition, now)
 
-    def _hear(self, partition: int, now: float) -> None:
+    def _note_arrival(self, partition: int, now: float) -> None:
         since, self._heard[partition] = self._heard[partition], now
         if now - since > self.silence.seconds:
             self.silence = Gap(now - since, partition, since)

@@ -19,7 +19,7 @@ class Audit:
 
     code: int
     seconds: float
-    said: list[str]
+    last_lines: list[str]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Figures:
         Fault -> how often it was injected.
     restarts : dict
         Exit code -> members that ended with it and were restarted.
-    farewells : dict
+    final_exits : dict
         Exit code -> members that ended with it after the final SIGTERM.
     duplicates, gaps, disordered : int
         Input offsets that came out twice, not at all, in the wrong order.
@@ -73,7 +73,7 @@ class Figures:
     rejected: int
     faults: dict[str, int]
     restarts: dict[str, int]
-    farewells: dict[str, int]
+    final_exits: dict[str, int]
     duplicates: int
     gaps: int
     disordered: int
@@ -121,7 +121,7 @@ class Figures:
             *((name, str(n)) for name, n in self.faults.items()),
             ("broker away", f"{self.away_seconds:.0f} s in all, {self.longest_away_seconds:.0f} s at most"),
             ("restarts by the supervisor", _codes(self.restarts)),
-            ("ends after the last SIGTERM", _codes(self.farewells)),
+            ("ends after the last SIGTERM", _codes(self.final_exits)),
             ("duplicates", str(self.duplicates)),
             ("gaps", str(self.gaps)),
             ("out of order", str(self.disordered)),
@@ -135,7 +135,7 @@ class Figures:
             ("other members at most", ", ".join(f"{n:.0f} {name}" for name, n in self.others_most.items())),
             ("RSS of the soak itself", _trend(self.soak.get("rss"), MEGABYTE, " MB")),
             ("audit", f"exit code {audit.code} after {audit.seconds:.0f} s" if audit else "not done"),
-            *(("", line) for line in (audit.said if audit else [])),
+            *(("", line) for line in (audit.last_lines if audit else [])),
         ]
 
 

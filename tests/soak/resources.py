@@ -47,7 +47,7 @@ class Trend:
     per_hour: float
 
 
-def look(pid: int, at: float) -> Sample | None:
+def sample_now(pid: int, at: float) -> Sample | None:
     """Return the current resources of a process, or None if it has ended."""
     proc = Path(f"/proc/{pid}")
     try:
@@ -92,7 +92,7 @@ class ResourceMonitor:
     def sample(self, living: Iterable[SampledProcess], now: float) -> None:
         """Sample all given processes."""
         for one in living:
-            seen = look(one.pid, now)
+            seen = sample_now(one.pid, now)
             if seen is None:
                 continue
             if one.name in self._lives:

@@ -1,4 +1,4 @@
-"""The run of a soak: load, faults, supervision and sampling for its duration; then settling, catching up, the audit."""
+"""The run of a soak: load, faults, supervision and sampling, then the end of the faults, catching up and the audit."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Soak:
             cluster is not None,
         )
         self.resources = ResourceMonitor((STEADY, ITSELF))
-        self.members = MemberGroup(self.group.worker, settings.members, self.broker_faults.away_lately, logs)
+        self.members = MemberGroup(self.group.worker, settings.members, self.broker_faults.outage_within, logs)
         self.over = threading.Event()
         """Set from outside to end the load early; catching up and audit still follow."""
         self.complaints: list[str] = []
@@ -131,7 +131,7 @@ class Soak:
         given, group = self.settings, self.group
         group.create()
         load = Load(group.bootstrap, group.topics.input, given.partitions, given.rate, given.seed)
-        reader = Reader(group.bootstrap, group.topics, given.partitions, self.broker_faults.away_between)
+        reader = Reader(group.bootstrap, group.topics, given.partitions, self.broker_faults.outage_between)
         with self.proxy, reader, self.members as members:
             members.start(self.over.is_set)
             with load:
@@ -154,10 +154,10 @@ class Soak:
             while fault.at <= elapsed:
                 self._inject(fault)
                 fault = next(self.faults)
-            self.members.tend()
-            self.network.tend()
-            self.broker_faults.require_well()
-            load.require_well()
+            self.members.supervise()
+            self.network.release_due()
+            self.broker_faults.require_running()
+            load.require_running()
             if elapsed >= sample_at:
                 sample_at = elapsed + SAMPLE_SECONDS
                 self._sample()
@@ -197,7 +197,7 @@ class Soak:
             and time.monotonic() - changed < STUCK_SECONDS
             and reader.failure is None
         ):
-            self.members.tend()
+            self.members.supervise()
             if reader.accounted != seen:
                 seen, changed = reader.accounted, time.monotonic()
             self._tell(f"catching up: {seen:,} of {expected:,} rows are out")
@@ -263,7 +263,7 @@ class Soak:
             rejected=sum(one.rejected for one in partitions),
             faults={action: members.faults_injected[action] for action in self._actions()},
             restarts=_by_code(members.exits),
-            farewells=_by_code(members.farewells),
+            final_exits=_by_code(members.final_exits),
             duplicates=sum(one.duplicates for one in partitions),
             gaps=sum(abs(n) for n in gaps.values()),
             disordered=sum(one.disordered for one in partitions),

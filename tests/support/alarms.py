@@ -17,13 +17,13 @@ from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import read_all
 from tests.unit.worker.rows import records
 
-Told = list[tuple[bytes, bytes]]
+KeysAndValues = list[tuple[bytes, bytes]]
 """Keys and values, in order."""
 
 
-def expected_alarms(scenario: FaultScenario) -> dict[int, Told]:
+def expected_alarms(scenario: FaultScenario) -> dict[int, KeysAndValues]:
     """Partition -> alarms of the scenario's detectors over all errors of its learner."""
-    alarms: dict[int, Told] = {}
+    alarms: dict[int, KeysAndValues] = {}
     for partition, events in scenario.events.items():
         y = np.array([read_json(event)["y"] for event in events], np.float64)
         scores = np.array([scenario.expected[partition, offset] for offset in range(len(y))])
@@ -55,9 +55,9 @@ def _record(scenario: FaultScenario, partition: int, offset: int, detector: str)
     return f"{detector}/{partition}".encode(), json.dumps(value, separators=(",", ":")).encode()
 
 
-def seen_alarms(scenario: FaultScenario) -> dict[int, Told]:
+def seen_alarms(scenario: FaultScenario) -> dict[int, KeysAndValues]:
     """Partition -> alarms that a read_committed reader sees."""
-    found: dict[int, Told] = defaultdict(list)
+    found: dict[int, KeysAndValues] = defaultdict(list)
     for record in read_all(scenario.bootstrap, f"{scenario.prefix}.alarms"):
         found[record.partition].append((record.key or b"", record.value or b""))
     return found

@@ -20,7 +20,7 @@ from driftway.worker.wire.rejections import answered_offset, is_set_aside
 from tests.support.kafka import await_until
 
 UP_TO_DATE = {"topic.metadata.refresh.interval.ms": 1000}
-"""Property of a client that must not stay for minutes with a leader which the other brokers have replaced."""
+"""Property of a client that must not keep to a replaced leader for minutes."""
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]
 """(partition, offset) -> score, or a list of scores for more than two classes."""
@@ -86,7 +86,7 @@ class Auditor(threading.Thread):
         self.arrivals: dict[tuple[int, int], float] = {}
         self.last: dict[int, int] = {}
         self.offsets: dict[tuple[int, int], int] = {}
-        """Output offset at which each input offset was seen: a reader's repetition is no second write."""
+        """Output offset at which each input offset was seen: reading a record twice is not a second write."""
         self._ended = threading.Event()
 
     def __enter__(self) -> Auditor:

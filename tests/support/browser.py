@@ -91,7 +91,7 @@ class Browser:
         self._session: str | None = None
         self._received = bytearray()
         self.console_messages: list[str] = []
-        """What the console has said since the page was opened: errors, warnings and uncaught exceptions."""
+        """Console messages since the page was opened: errors, warnings and uncaught exceptions."""
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="driftway-browser-", ignore_cleanup_errors=True)

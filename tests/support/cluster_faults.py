@@ -27,13 +27,13 @@ SHORTLY_SECONDS, LONG_SECONDS = 5.0, 30.0
 CUT_OFF_SECONDS = 60.0
 """Longer than the 30 s for which clients wait for the answer to a request."""
 STOPPED_SECONDS, RUNNING_SECONDS = 2.0, 0.5
-"""How a slow broker's time is spent: it computes for a fifth of it."""
+"""A slow broker alternates between them: it runs for a fifth of the time."""
 FULL_BYTES = 4096
-"""Largest file on the disk that is full: every segment is larger already, or will be soon."""
+"""Largest file on the disk that is full: every segment is already larger, or soon will be."""
 NOTICED_SECONDS = 60.0
 """For the cluster to notice a fault and settle, on a busy machine."""
 SILENT = "the cluster does not answer"
-"""What workers tell while they wait for the cluster."""
+"""What workers log while they wait for the cluster."""
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 CLUSTER_ADMIN = Path(__file__).with_name("ClusterAdmin.java")
 

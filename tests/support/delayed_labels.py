@@ -55,7 +55,7 @@ class Outputs(NamedTuple):
         return [(one["offset"], one["score"]) for one in predictions], [one["reason"].decode() for one in rejected]
 
 
-def kill_and_succeed(
+def kill_and_replace(
     step: Step, work: tuple[str, ...], clients: tuple[str, str], feed: Iterator[int], outputs: Outputs, commits: int = 6
 ) -> None:
     """Feed a worker until it dies at a step of a commit, then run a second worker to the end.

@@ -9,9 +9,9 @@ from hypothesis import settings
 THOROUGH = "thorough"
 """Name of the profile with all examples; `pytest --hypothesis-profile=thorough` chooses it."""
 SHARE, LEAST = 10, 10
-"""By default a test takes one random case in `SHARE`, but at least `LEAST`."""
+"""By default a test uses one random case in `SHARE`, but at least `LEAST`."""
 FEW, MANY = 30, 300
-"""Examples of a hypothesis test that asks for no number, by default and in all."""
+"""Examples of a hypothesis test without a number of its own, by default and in all."""
 
 
 def register_profiles() -> None:
@@ -41,4 +41,4 @@ def examples(n: int, **more: Any) -> settings:
 
 SYNTAX = b'{}[]:,"\\/-+.0189eEtrufalsn \t\n\r\0'
 BYTES = range(256) if thorough() else sorted({*SYNTAX, *range(7, 256, 12), 0xC3, 0xFF})
-"""Bytes to write into a text of JSON: by default all that mean something there, and some of the others."""
+"""Bytes to write into a text of JSON: by default all that have a meaning in JSON, and some of the others."""

@@ -45,7 +45,7 @@ ODD_VALUES: tuple[Any, ...] = (
     "driftway1:0:1:0", "driftway1:99999999999999999999999:1:0", [], [[]], [None], [0] * 1000, {}, {"": 0},
     {"a": {"b": []}},
 )  # fmt: skip
-"""Values that are put in place of others: wrong types, and numbers and texts at the edges."""
+"""Values that replace others: wrong types, and numbers and texts at the limits."""
 DEEP = b"[" * 10_000 + b"]" * 10_000
 LONG_NUMBER = b"9" * 5_000
 
@@ -120,7 +120,7 @@ def _mutated(plain: Any, chance: random.Random) -> Any:
 
 
 Subject = Callable[[random.Random], None]
-"""Reads one mutated value as the product does. What it raises beyond the documented failures is a defect."""
+"""Reads one mutated value as the product does. Any exception other than the documented failures is a defect."""
 SECONDS, MEGABYTES = 2.0, 300
 """Most that reading one value may take."""
 

@@ -61,7 +61,7 @@ class Driftway:
 
     module = "driftway"
     folder = ROOT
-    """Where it is started: the version of Driftway that it runs."""
+    """Its working directory, which decides the version of Driftway that it runs."""
 
     def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.arguments = arguments

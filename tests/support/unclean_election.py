@@ -14,7 +14,7 @@ ELECTED_SECONDS = 90.0
 BATCH_OVERHEAD = 12
 """Bytes of a batch before those that its length counts: its first offset, and the length."""
 UNCLEAN: Mapping[str, str] = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
-"""Settings of a topic whose leader goes on alone, and which any replica may lead."""
+"""Settings of a topic whose leader accepts records alone, and whose leader may be any replica."""
 
 
 class UncleanElection:

@@ -26,7 +26,7 @@ VALUES = (
     "a:missing=nan", "http://", "http://[", "http://h:99999", "::::", "host:port", "2020-99-99",
     "99999999-01-01T00:00:00Z", "-9" * 9, "9" * 19, "earliest", "{", "*", "%s", "${X}", "~nobody/x",
 )  # fmt: skip
-"""Values that many options refuse, each for another reason; some are valid for some."""
+"""Values that many options refuse for various reasons; some are valid for some options."""
 
 STREAM = "sea"
 ARGUMENTS = {
@@ -46,7 +46,7 @@ ARGUMENTS = {
     "learners": ("arow",),
     "streams": (STREAM,),
 }
-"""Arguments with which a command gets as far as it can; of the commands of `snapshot` all have the same."""
+"""Arguments with which a command gets as far as possible; all commands of `snapshot` have the same."""
 OF_SNAPSHOT = "--input", "E", "--group", "g"
 
 

@@ -19,7 +19,7 @@ from tests.soak import schedule
 from tests.soak.completeness import MOST_HOLES, TOLD, Completeness
 from tests.soak.exit_codes import ExitCode
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
-from tests.soak.resources import ResourceMonitor, Sample, SampledProcess, look, trend, warm
+from tests.soak.resources import ResourceMonitor, Sample, SampledProcess, sample_now, trend, warm
 from tests.soak.schedule import faults
 
 HOUR = 3600.0
@@ -98,14 +98,14 @@ def test_gauge_keeps_lives_apart_and_forgets_the_others() -> None:
 
 
 def test_a_process_is_seen_as_it_is() -> None:
-    before = look(os.getpid(), 0.0)
+    before = sample_now(os.getpid(), 0.0)
     with open(os.devnull, "rb"):
-        during = look(os.getpid(), 1.0)
+        during = sample_now(os.getpid(), 1.0)
     assert before is not None
     assert during is not None
     assert during.descriptors == before.descriptors + 1
     assert during.threads >= 1
-    assert look(2**22 + 1, 0.0) is None
+    assert sample_now(2**22 + 1, 0.0) is None
 
 
 def checked(text: str) -> Completeness:
@@ -228,12 +228,12 @@ def test_away_is_counted_between_two_moments() -> None:
     from driftway.workbench.broker import LocalKafka
     from tests.soak.broker_faults import BrokerFaults
 
-    weather, now = BrokerFaults(LocalKafka(), lambda: True), time.monotonic()
-    weather.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]
-    assert weather.away_between(now - 95, now - 48) == pytest.approx(5 + 2)
-    assert weather.away_between(now - 80, now - 60) == 0
-    assert weather.away_between(now - 2, now) == pytest.approx(1)
-    assert weather.away_lately(0.0)
-    weather.away = [(now - 50, now - 45)]
-    assert weather.away_lately(60.0)
-    assert not weather.away_lately(40.0)
+    outages, now = BrokerFaults(LocalKafka(), lambda: True), time.monotonic()
+    outages.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]
+    assert outages.outage_between(now - 95, now - 48) == pytest.approx(5 + 2)
+    assert outages.outage_between(now - 80, now - 60) == 0
+    assert outages.outage_between(now - 2, now) == pytest.approx(1)
+    assert outages.outage_within(0.0)
+    outages.away = [(now - 50, now - 45)]
+    assert outages.outage_within(60.0)
+    assert not outages.outage_within(40.0)
