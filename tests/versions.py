@@ -29,7 +29,7 @@ NEWEST = ""
 """As a client's version: what pip chooses."""
 ANY_MAJOR = (
     "tests/broker/test_local_kafka.py::test_transactions_are_real",
-    "tests/broker/test_local_kafka.py::test_second_producer_with_the_same_id_fences_the_first",
+    "tests/broker/test_local_kafka.py::test_a_second_producer_with_the_same_id_fences_the_first",
     "tests/broker/test_local_kafka.py::test_groups_work_under_both_protocols",
     "tests/broker/test_old_brokers.py",
     "tests/broker/test_clients.py",

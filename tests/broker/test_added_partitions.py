@@ -1,4 +1,4 @@
-"""The input gets partitions while workers run, or while none does: outputs grow too, and every row is read."""
+"""Partitions are added to the input, with and without running workers: outputs grow too, and every row is read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def counts(scenario: FaultScenario) -> dict[str, int]:
     return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{scenario.prefix}.")}
 
 
-def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_restart(kafka: str) -> None:
+def test_partitions_added_under_load_are_predicted_from_their_beginning_without_a_restart(kafka: str) -> None:
     """This holds even with `--start latest`: the new partitions did not exist when the group started."""
     scenario = FaultScenario(kafka, partitions=4, rows=1500, at_first=2)
     arguments = scenario.worker(*SOON, "--start", "latest")
     with Driftway(*arguments) as one, Driftway(*arguments) as other:
         for worker in (one, other):
             worker.await_text("running partition=")
-        # Rows that arrive before a partition was first restored are before `latest`, where the group begins.
+        # Rows that arrive before a partition's first restore are before `latest`, where the group begins.
         for line in ("running partition=0", "running partition=1"):
             await_until(lambda: any(line in one_.stderr for one_ in (one, other)), 60, line)  # noqa: B023 - called at once
         scenario.fill(0, 500, among=(0, 1))
@@ -56,7 +56,7 @@ def require_all(scenario: FaultScenario) -> None:
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee: str) -> None:
+def test_outputs_with_too_few_partitions_at_the_start_get_more(kafka: str, guarantee: str) -> None:
     scenario = FaultScenario(kafka, partitions=3, rows=200, at_first=1)
     arguments = scenario.worker("--stop-at-end", "--guarantee", guarantee)
     scenario.fill(among=(0,))

@@ -1,4 +1,4 @@
-"""Asking a live group: the answer is what the worker then emits for the same event, bit for bit."""
+"""Requests to a live group: the answer is what the worker then emits for the same event, bit for bit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Client:
         self.connection.close()
 
 
-def test_answers_are_what_the_worker_emits(kafka: str, topic: str, group: str, tmp_path: Path) -> None:
+def test_answers_to_requests_equal_what_the_worker_emits(kafka: str, topic: str, group: str, tmp_path: Path) -> None:
     create_topic(kafka, topic, 2)
     token = tmp_path / "token"
     token.write_text(TOKEN)
@@ -63,7 +63,7 @@ def test_answers_are_what_the_worker_emits(kafka: str, topic: str, group: str, t
                 status, body = client.ask("?partition=0", named[n])
                 return status == 200 and json.loads(body)["offset"] == n
 
-            await_until(at, 60, f"the state stands at offset {n}")
+            await_until(at, 60, f"the state is at offset {n}")
             status, body = client.ask("?partition=0", named[n])
             schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
             jsonschema.Draft202012Validator(schema).validate(json.loads(body))

@@ -30,11 +30,11 @@ CLIENTS = [NATIVE]
 
 @pytest.fixture(autouse=True, params=slow_but([1], [1, 2]), ids=["native", "both"])
 def clients(request: pytest.FixtureRequest) -> None:
-    """Refutations are asked for with the native client; with both, which must say the same, is slow."""
+    """Audits use the native client; with both clients, which must report the same, the test is slow."""
     CLIENTS[:] = (NATIVE, PYTHON)[: request.param]
 
 
-def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
+def filled_scenario(kafka: str, rows: int = ROWS) -> FaultScenario:
     """A scenario with a few malformed events, the last one included."""
     scenario = FaultScenario(kafka, PARTITIONS, rows)
     for partition in scenario.events:
@@ -49,7 +49,7 @@ def audit(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> Finish
     return driftway("audit", *options, "--learner", learner, *more)
 
 
-def refuted(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> str:
+def finding(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> str:
     """Return the message about the first difference; all clients must report the same."""
     done, *others = (audit(scenario, *more, "--client", client, learner=learner) for client in CLIENTS)
     assert all(other == done for other in others)
@@ -59,7 +59,7 @@ def refuted(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> str:
     return line.removeprefix("driftway: ").replace(scenario.topic, "EVENTS").replace(scenario.group, "GROUP")
 
 
-def proven(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
+def require_passed(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
     done = audit(scenario, "--json", *more, learner=learner)
     assert done.code == 0, done
     report = json.loads(done.stdout)
@@ -68,15 +68,15 @@ def proven(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> list[
     return list(report["partitions"])
 
 
-def work(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> None:
+def run_worker(scenario: FaultScenario, *more: str, learner: str = LEARNER) -> None:
     done = driftway(*(learner if word == LEARNER else word for word in scenario.worker("--stop-at-end", *more)))
     assert done.code == 0, done.stderr
 
 
-def finished(kafka: str, *more: str, rows: int = ROWS) -> FaultScenario:
-    scenario = prepared(kafka, rows)
+def processed_scenario(kafka: str, *more: str, rows: int = ROWS) -> FaultScenario:
+    scenario = filled_scenario(kafka, rows)
     scenario.fill()
-    work(scenario, *more)
+    run_worker(scenario, *more)
     return scenario
 
 
@@ -100,18 +100,18 @@ def snapshot_chunks(scenario: FaultScenario, partition: int = 0) -> list[Any]:
 
 
 def repeat(scenario: FaultScenario, name: str, record: Any, value: bytes | None = None) -> None:
-    """Produce a record again, with another value if one is given."""
+    """Produce a record again, with another value if given."""
     values: Sequence[bytes | None] = [record.value if value is None else value]
     produce(scenario.bootstrap, name, values, record.partition, keys=[record.key])
 
 
-def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
-    scenario = prepared(kafka)
+def test_an_audit_of_a_clean_run_passes_and_counts_its_rows(kafka: str) -> None:
+    scenario = filled_scenario(kafka)
     scenario.fill(0, 900)
-    work(scenario, *CHALLENGER)
+    run_worker(scenario, *CHALLENGER)
     scenario.fill(900)
-    work(scenario, *CHALLENGER, "--output-format", "packed")  # a group may change its output format
-    accounts = proven(scenario, *CHALLENGER)
+    run_worker(scenario, *CHALLENGER, "--output-format", "packed")  # a group may change its output format
+    accounts = require_passed(scenario, *CHALLENGER)
     assert [account["partition"] for account in accounts] == [0, 1]
     for account in accounts:
         bad = len(BAD) - 1
@@ -148,7 +148,7 @@ def rewrite(scenario: FaultScenario, name: str, partition: int, place: int) -> N
     ],
 )
 @pytest.mark.slow
-def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: str, form: str, output_form: str) -> None:
+def test_every_format_passes_and_one_changed_bit_fails(kafka: str, task: str, form: str, output_form: str) -> None:
     scenario, rng = FaultScenario(kafka, PARTITIONS, 600), np.random.default_rng(5)
     for partition in scenario.events:
         X = rng.normal(size=(600, 4))
@@ -160,35 +160,35 @@ def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: st
     options = ("--task", task, "--format", form)
     for first in (0, 400):
         scenario.fill(first, first + 400)
-        work(scenario, *options, "--output-format", output_form, learner=learner)
-    for account in proven(scenario, *options, learner=learner):
+        run_worker(scenario, *options, "--output-format", output_form, learner=learner)
+    for account in require_passed(scenario, *options, learner=learner):
         assert (account["records"], account["predictions"], account["rejections"]) == (600, 599, 1)
         assert (account["points"], account["unchecked"]) == (1, [])
     rewrite(scenario, f"{scenario.prefix}.predictions", 1, 300)
-    found = refuted(scenario, *options, learner=learner)
+    found = finding(scenario, *options, learner=learner)
     assert found.startswith("EVENTS.GROUP.predictions/1@300: the prediction of EVENTS/1@301 differs: expected score"), (
         found
     )
 
 
-def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:
-    scenario = finished(kafka, rows=600)
-    found = refuted(scenario, learner="dfop:mu=0.02")
+def test_an_audit_with_another_learner_fails_at_the_first_score(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=600)
+    found = finding(scenario, learner="dfop:mu=0.02")
     assert found.startswith("EVENTS.GROUP.snapshots/0@1: expected a snapshot of this model, found: ")
     empty(kafka, f"{scenario.prefix}.snapshots", PARTITIONS)
-    assert refuted(scenario, learner="dfop:mu=0.02").startswith(
+    assert finding(scenario, learner="dfop:mu=0.02").startswith(
         "EVENTS.GROUP.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
     )
-    assert refuted(scenario).endswith(", found no complete one there")
+    assert finding(scenario).endswith(", found no complete one there")
 
 
-def test_a_second_prediction_is_named(kafka: str) -> None:
-    scenario = finished(kafka, rows=600)
+def test_an_audit_reports_a_duplicate_prediction(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=600)
     name = f"{scenario.prefix}.predictions"
     (twice,) = [r for r in read_all(kafka, name) if r.partition == 1 and b'"offset":77,' in (r.value or b"")]
     end = max(r.offset for r in read_all(kafka, name) if r.partition == 1)
     repeat(scenario, name, twice)
-    found = refuted(scenario)
+    found = finding(scenario)
     place = int(found.split("@")[1].split()[0])
     assert place > end
     assert found == (
@@ -196,113 +196,113 @@ def test_a_second_prediction_is_named(kafka: str) -> None:
     )
 
 
-def test_a_changed_score_is_named(kafka: str) -> None:
-    """The group resumes at its committed offset, but one output before that is not its own."""
-    scenario = prepared(kafka, 600)
+def test_an_audit_reports_a_changed_score(kafka: str) -> None:
+    """The group resumes at its committed offset, but one output before that was altered."""
+    scenario = filled_scenario(kafka, 600)
     scenario.fill(0, 300)
-    work(scenario)
+    run_worker(scenario)
     scenario.fill(300)
     name = f"{scenario.prefix}.predictions"
     last = max(r for r in read_all(kafka, name) if r.partition == 0)
     value = (last.value or b"").replace(b'"offset":299,', b'"offset":300,')
     repeat(scenario, name, last, value)
-    work(scenario)
-    assert refuted(scenario).startswith(
+    run_worker(scenario)
+    assert finding(scenario).startswith(
         f"EVENTS.GROUP.predictions/0@{last.offset + 2}: the prediction of EVENTS/0@300 differs: expected id 300, found "
         "299"
     )
 
 
 @pytest.mark.slow
-def test_a_changed_rejection_is_named(kafka: str) -> None:
-    scenario = finished(kafka, rows=600)
+def test_an_audit_reports_a_changed_rejection(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=600)
     commit_at, pointer = pointer_of(scenario)
     produce(kafka, scenario.topic, [b"broken"])
     headers = [("reason", b"other"), ("topic", scenario.topic.encode()), ("partition", b"0"), ("offset", b"600")]
     produce(kafka, f"{scenario.prefix}.rejected", [b"broken"], headers=[headers])
     commit_by_hand(scenario, commit_at + 1, pointer.text())
-    found = refuted(scenario)
+    found = finding(scenario)
     assert "the rejection of EVENTS/0@600 differs: expected the header ('reason', b'not JSON')" in found
     assert "found ('reason', b'other')" in found
 
 
-def test_a_missing_tail_is_named(kafka: str) -> None:
-    scenario = prepared(kafka, 600)
+def test_an_audit_reports_missing_predictions_at_the_end(kafka: str) -> None:
+    scenario = filled_scenario(kafka, 600)
     scenario.fill(0, 400)
-    work(scenario)
+    run_worker(scenario)
     scenario.fill(400)
     _, pointer = pointer_of(scenario)
     commit_by_hand(scenario, 450, pointer.text())
-    found = refuted(scenario)
+    found = finding(scenario)
     assert found.startswith("EVENTS/0@400 has no prediction: the group has committed offset 450, ")
 
 
-def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> None:
-    scenario = finished(kafka, rows=400)
+def test_an_audit_reports_a_committed_offset_without_a_pointer_or_with_a_wrong_one(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=400)
     commit_by_hand(scenario, 400, "")
-    assert refuted(scenario).startswith("EVENTS/0@400 is committed: expected a snapshot position in the commit")
+    assert finding(scenario).startswith("EVENTS/0@400 is committed: expected a snapshot position in the commit")
     commit_by_hand(scenario, 400, Pointer(9999, 1, 400).text())
-    assert refuted(scenario) == (
+    assert finding(scenario) == (
         "EVENTS/0@400 is committed: expected its snapshot at EVENTS.GROUP.snapshots/0@9999, found no complete one there"
     )
 
 
-def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
-    scenario = prepared(kafka, 400)
+def test_an_audit_reports_outputs_beyond_the_committed_offset(kafka: str) -> None:
+    scenario = filled_scenario(kafka, 400)
     scenario.fill(0, 200)
-    work(scenario, "--snapshot-rows", "1")  # one per commit, however rows are batched, so also at the end
+    run_worker(scenario, "--snapshot-rows", "1")  # one per commit, however rows are batched, so also at the end
     _, early = pointer_of(scenario)
     scenario.fill(200)
-    work(scenario, "--snapshot-rows", "1")
+    run_worker(scenario, "--snapshot-rows", "1")
     _, late = pointer_of(scenario)
     assert (early.state_offset, late.state_offset) == (200, 400)
     commit_by_hand(scenario, 399, early.text())
-    assert refuted(scenario) == (
+    assert finding(scenario) == (
         "EVENTS/0@399 has a prediction in EVENTS.GROUP.predictions/0: expected none, because the group has "
         "committed offset 399"
     )
     commit_by_hand(scenario, 399, late.text())
-    assert refuted(scenario) == "EVENTS/0@399 is committed: expected a snapshot at or before it, found one at 400"
+    assert finding(scenario) == "EVENTS/0@399 is committed: expected a snapshot at or before it, found one at 400"
     commit_by_hand(scenario, 399, Pointer(early.first, 1, 199).text())
-    found = refuted(scenario)
+    found = finding(scenario)
     assert "expected 1 chunks with state offset 199, as the pointer says, found 1 with 200" in found
 
 
-def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
-    scenario = finished(kafka, rows=600)
+def test_an_audit_reports_a_corrupt_snapshot_and_counts_orphan_chunks(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=600)
     name = f"{scenario.prefix}.snapshots"
     newest = snapshot_chunks(scenario)[-1]
     produce(kafka, name, [b"lost"], keys=[b"0.3"])
-    account = proven(scenario)[0]
+    account = require_passed(scenario)[0]
     (orphan,) = account["orphans"]
     assert orphan.startswith(f"{name}/0@")
     assert f"Chunk of an incomplete snapshot: {orphan}" in audit(scenario).stdout
     value = bytearray(newest.value or b"")
     value[-100] ^= 1
     repeat(scenario, name, newest, bytes(value))
-    found = refuted(scenario)
+    found = finding(scenario)
     assert found.startswith("EVENTS.GROUP.snapshots/0@")
     assert found.endswith(
         ": expected a snapshot of this model, found: the snapshot is damaged: its checksum does not match"
     )
 
 
-def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
+def test_an_audit_reports_a_snapshot_of_a_different_state(kafka: str) -> None:
     """The snapshot is well-formed and its checksum matches; only recomputation detects it."""
-    scenario = finished(kafka, rows=600)
+    scenario = processed_scenario(kafka, rows=600)
     other = FaultScenario(kafka, PARTITIONS, 600, seed=8)
     other.fill()
-    work(other, "--snapshot-rows", "1")  # so that the last snapshot is at the end
+    run_worker(other, "--snapshot-rows", "1")  # so that the last snapshot is at the end
     theirs = snapshot_chunks(other)[-1]
     scenario.fill(0, 10)
     produce(kafka, f"{scenario.prefix}.snapshots", [theirs.value], keys=[theirs.key])
-    found = refuted(scenario)
+    found = finding(scenario)
     assert ", the snapshot at EVENTS/0@600: expected " in found
 
 
 @pytest.mark.slow
-def test_a_group_that_started_late_holds(kafka: str) -> None:
-    scenario = prepared(kafka, 1000)
+def test_an_audit_passes_for_a_group_that_started_late(kafka: str) -> None:
+    scenario = filled_scenario(kafka, 1000)
     scenario.fill(0, 300)
     with Driftway(*scenario.worker("--start", "latest")) as worker:
         worker.await_text("running")
@@ -313,39 +313,39 @@ def test_a_group_that_started_late_holds(kafka: str) -> None:
         )
         worker.terminate()
         assert worker.wait() == 0
-    accounts = proven(scenario, "--start", "latest")
+    accounts = require_passed(scenario, "--start", "latest")
     assert [(account["begin"], account["orphans"]) for account in accounts] == [(300, []), (300, [])]
-    assert refuted(scenario).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
+    assert finding(scenario).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
 
 
 @pytest.mark.slow
-def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
-    scenario = prepared(kafka, 900)
+def test_an_audit_of_a_truncated_input_begins_at_a_snapshot(kafka: str) -> None:
+    scenario = filled_scenario(kafka, 900)
     scenario.fill(0, 500)
-    work(scenario, "--snapshot-rows", "1")  # on a slow machine there are several commits
+    run_worker(scenario, "--snapshot-rows", "1")  # on a slow machine there are several commits
     scenario.fill(500)
-    work(scenario)
+    run_worker(scenario)
     truncate(scenario.bootstrap, scenario.topic, PARTITIONS, 450)
-    for account in proven(scenario):
+    for account in require_passed(scenario):
         assert 450 <= account["begin"] <= 500
         assert account["predictions"] + account["rejections"] == 900 - account["begin"]
         (sentence,) = account["unchecked"]
         assert f"offsets before {account['begin']} cannot be checked" in sentence
     scenario.fill(0, 1)
     truncate(scenario.bootstrap, scenario.topic, PARTITIONS, 901)
-    assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(scenario)
+    assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in finding(scenario)
 
 
-def test_shortened_predictions_are_told(kafka: str) -> None:
-    scenario = finished(kafka, rows=900)
+def test_an_audit_reports_truncated_predictions(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=900)
     truncate(scenario.bootstrap, f"{scenario.prefix}.predictions", PARTITIONS, 40)
-    account = proven(scenario)[0]
+    account = require_passed(scenario)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]
 
 
 @pytest.mark.slow
-def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
+def test_an_audit_passes_while_a_worker_runs(kafka: str) -> None:
     scenario = FaultScenario(kafka, PARTITIONS, 20_000)
     with Driftway(*scenario.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:
         worker.await_text("running")
@@ -355,14 +355,14 @@ def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
             await_until(
                 lambda at=first: committed_offset(kafka, scenario.group, scenario.topic)[0] > at, 30, "more committed"
             )
-            accounts = proven(scenario, *CHALLENGER)
+            accounts = require_passed(scenario, *CHALLENGER)
             assert sum(account["records"] for account in accounts) > seen
             seen = sum(account["records"] for account in accounts)
         assert worker.process.poll() is None
 
 
 @pytest.mark.slow
-def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
+def test_an_audit_ignores_the_open_transaction_of_a_killed_worker(kafka: str) -> None:
     scenario = FaultScenario(kafka, PARTITIONS, 3000)
     scenario.fill(0, 1000)
     with Driftway(*scenario.worker("--commit-interval", "10")) as worker:
@@ -373,13 +373,13 @@ def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
         await_until(lambda: len(read_all(kafka, name, committed=False)) > 2 * 1000, 30, "more in an open transaction")
         worker.kill()
     assert len(read_all(kafka, name)) < len(read_all(kafka, name, committed=False))
-    for account in proven(scenario):
+    for account in require_passed(scenario):
         committed = committed_offset(kafka, scenario.group, scenario.topic, account["partition"])[0]
         assert account["end"] == account["predictions"] == committed >= 1000
 
 
-def test_what_cannot_be_audited_is_said(kafka: str) -> None:
-    scenario = finished(kafka, rows=50)
+def test_an_audit_that_is_impossible_is_refused_with_the_reason(kafka: str) -> None:
+    scenario = processed_scenario(kafka, rows=50)
     topic, group = scenario.topic, scenario.group
     scenario.group = unused = unique("group")
     done = audit(scenario)

@@ -1,4 +1,4 @@
-"""Where an audit begins, and what it takes from the group itself."""
+"""Where an audit begins, and which settings it reads from the group."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.support.process import driftway
 
 
 @pytest.mark.slow
-def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str) -> None:
-    """The input is whole: only the label topic has lost what the first snapshots need."""
+def test_an_audit_begins_at_the_first_snapshot_whose_labels_still_exist(kafka: str) -> None:
+    """The input is complete: only the label topic has lost what the first snapshots need."""
     scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     for first in (0, 150, 300, 450):
@@ -33,8 +33,8 @@ def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str)
     assert any("was trusted" in sentence for sentence in found["unchecked"])
 
 
-def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
-    """Before its first plan and behind several, whose options nobody remembers; options that contradict are told."""
+def test_an_audit_reads_the_models_from_the_group(kafka: str) -> None:
+    """Before its first plan and after several; options that contradict the group are reported."""
     scenario = FaultScenario(kafka, partitions=2, rows=400)
     options = *PLAIN, "--metric-window", "77", "--no-standardize", "--detector", "ddm"
     learn(scenario, 0, 100, *options)
@@ -55,7 +55,7 @@ def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
 
 
 def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:
-    """No order of labels is recorded for it, though labels lie in its log."""
+    """No order of labels is recorded for it, although its label log has labels."""
     scenario = RelearningScenario(kafka, label_topic=True, partitions=2)
     produce(kafka, scenario.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)])
     for partition in range(2):

@@ -16,7 +16,7 @@ ROWS = 100_000
 
 
 @pytest.fixture(scope="module")
-def worked(kafka: str) -> tuple[str, ...]:
+def audited_options(kafka: str) -> tuple[str, ...]:
     """The options of a finished run that takes some time to audit."""
     X = np.random.default_rng(4).normal(size=(ROWS, 3))
     topic = create_topic(kafka, unique("events"))
@@ -28,8 +28,8 @@ def worked(kafka: str) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-def test_it_shows_how_far_it_is(worked: tuple[str, ...]) -> None:
-    done = on_terminal("audit", *worked)
+def test_an_audit_on_a_terminal_shows_its_progress(audited_options: tuple[str, ...]) -> None:
+    done = on_terminal("audit", *audited_options)
     assert done.code == 0, done
     assert "%" in done.stderr
     assert f"{ROWS:,}" in done.stdout
@@ -37,8 +37,8 @@ def test_it_shows_how_far_it_is(worked: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])
-def test_ctrl_c_refutes_nothing(worked: tuple[str, ...], json: tuple[str, ...]) -> None:
-    done = on_terminal("audit", *worked, *json, interrupt_at="%")
+def test_ctrl_c_ends_an_audit_without_a_verdict(audited_options: tuple[str, ...], json: tuple[str, ...]) -> None:
+    done = on_terminal("audit", *audited_options, *json, interrupt_at="%")
     assert (done.code, done.stdout) == (130, ""), done
     assert done.stderr.rstrip().endswith("driftway: interrupted")
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""A tiny `driftway bench` on a real Kafka: it ends, with a sane report and a picture. No timing is asserted."""
+"""A tiny `driftway bench` on a real Kafka ends with a plausible report and a picture. No timing is asserted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.kafka import admin, await_until, committed_offset, create_top
 from tests.support.process import Finished, driftway
 from tests.support.selection import slow_but
 
-pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("bench")]  # one looks for topics that are left
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("bench")]  # one test looks for remaining topics
 
 TINY = ("--messages", "4000", "--repetitions", "1")
 
@@ -35,7 +35,7 @@ def result(done: Finished) -> dict[str, Any]:
 THROUGHPUT = {"messages_per_second", "cpu_seconds", "peak_rss"}
 
 
-def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) -> None:
+def require_plausible(found: dict[str, Any], figures: set[str], limit: bool = False) -> None:
     sides = ["passthrough", "limit", "worker"] if limit else ["passthrough", "worker"]
     for side in sides:
         assert set(found["medians"][side]) == (THROUGHPUT if side == "limit" else figures)
@@ -49,11 +49,11 @@ def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) 
 
 @pytest.mark.parametrize("limit", slow_but([False], [False, True]), ids=["two", "all"])
 @pytest.mark.slow
-def test_a_tiny_bench_measures_its_sides_and_leaves_no_topic(kafka: str, tmp_path: Path, limit: bool) -> None:
+def test_a_tiny_bench_measures_its_programs_and_removes_its_topics(kafka: str, tmp_path: Path, limit: bool) -> None:
     picture = tmp_path / "bench.png"
     paced = ("--latency-repetitions", "1", "--latency-seconds", "1", "--rate", "1000")
     found = result(bench(kafka, *paced, "--out", str(picture), *([] if limit else ["--no-limit"])))
-    require_sane(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit)
+    require_plausible(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit)
     assert {"messages_per_second", "cpu_seconds", "p99"} <= set(found["ratios"])
     for run in found["latency_runs"]:
         assert 0 < run["p50"] <= run["p95"] <= run["p99"] <= run["p99_9"] <= run["largest"]
@@ -73,16 +73,16 @@ def test_a_sweep_measures_every_combination(kafka: str) -> None:
     asked = [(case["settings"]["form"], case["settings"]["output_form"]) for case in cases]
     assert asked == [("json", "packed"), ("packed", "packed")]
     for case in cases:
-        require_sane(case, THROUGHPUT)
+        require_plausible(case, THROUGHPUT)
         assert case["ratios"]["p99"] is None
     assert "medians of the worker (ratio to the pass-through)" in done.stderr
     assert done.stderr.rstrip().splitlines()[-1].startswith("packed")
 
 
 @pytest.mark.slow
-def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
+def test_a_bench_may_use_several_processes(kafka: str) -> None:
     found = result(bench(kafka, "--no-latency", "--no-limit", "--workers", "2", "--partitions", "4"))
-    require_sane(found, THROUGHPUT)
+    require_plausible(found, THROUGHPUT)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,9 @@ def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
         pytest.param("native_copy", "exactly-once", {"group.protocol": "consumer"}, marks=pytest.mark.slow),
     ],
 )
-def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: str, properties: dict[str, str]) -> None:
+def test_programs_that_copy_messages_copy_every_one(
+    kafka: str, copier: str, guarantee: str, properties: dict[str, str]
+) -> None:
     source, copy = (create_topic(kafka, unique("copied"), 2) for _ in range(2))
     values = [bytes([i % 251]) * (i % 400) for i in range(3000)]
     for partition in (0, 1):
@@ -120,7 +122,9 @@ def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: s
         ("--out", "no-such-directory/bench.png"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_starts(kafka: str, arguments: tuple[str, ...]) -> None:
+def test_options_that_cannot_be_measured_are_refused_before_anything_starts(
+    kafka: str, arguments: tuple[str, ...]
+) -> None:
     done = bench(kafka, *arguments)
     assert done.code == 2, done.stderr
     assert "Traceback" not in done.stderr

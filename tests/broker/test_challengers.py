@@ -1,4 +1,4 @@
-"""The test of a challenger on a real Kafka: in accuracy points, with the bits of an offline run across a SIGKILL."""
+"""The statistical test of a challenger on a real Kafka: accuracy points equal an offline run's despite a SIGKILL."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OPTIONS = ("--learner", CHALLENGERS[0], "--learner", CHALLENGERS[1])
 EVERY = 100
 
 
-def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
+def test_the_test_of_a_challenger_continues_exactly_after_a_worker_was_killed(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=2000)
     options = scenario.worker(*OPTIONS, "--accuracy-every", str(EVERY))
     with scenario.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 9, *options) as victim:
         victim.await_text("running")
         scenario.feed(auditor, victim)
         assert victim.wait() == -9, victim.summary()
-    assert 0 < committed_offset(kafka, scenario.group, scenario.topic)[0] < scenario.rows, "killed in the middle"
+    assert 0 < committed_offset(kafka, scenario.group, scenario.topic)[0] < scenario.rows, "killed before the end"
     done = driftway(*options, "--stop-at-end")
     assert done.code == 0, done.stderr
     written = read_all(kafka, f"{scenario.prefix}.accuracy")
@@ -51,7 +51,7 @@ def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
     assert f"worse than the champion since {newest['no_change', 1]['worse_since']}, p <= " in shown
 
 
-def test_a_group_that_an_earlier_version_began_goes_on_without_tests_and_can_be_audited(kafka: str) -> None:
+def test_a_group_of_an_earlier_version_continues_without_tests_and_can_be_audited(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1500)
     options = scenario.worker(*OPTIONS, "--accuracy-every", str(EVERY), "--stop-at-end")
     place = scenario.options

@@ -1,4 +1,4 @@
-"""Topics that somebody changes while a worker runs: outputs are deleted, the label topic gets more partitions."""
+"""Topics change while a worker runs: outputs are deleted, the label topic gets more partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def events(first: int, last: int) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
+def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_reported(
     kafka: str, topic: str, group: str
 ) -> None:
     """The outputs of the last commit are written again, since a restore does not find them."""
@@ -39,7 +39,7 @@ def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
         wanted = list(range(ROWS, 2 * ROWS))
         await_until(lambda: predicted(kafka, deleted[0])[-ROWS:] == wanted, 60, "the rows after that predicted")
         offsets = predicted(kafka, deleted[0])
-        assert offsets == sorted(set(offsets)), "none of them twice"
+        assert offsets == sorted(set(offsets)), "no event is predicted twice"
         client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=END_SECONDS)
         worker.await_text("labels not read")
         worker.terminate()

@@ -1,4 +1,4 @@
-"""`driftway check` finds what is wrong with a deployment, changes nothing, and names the commands that mend it."""
+"""`driftway check` finds what is wrong with a deployment, changes nothing, and names the commands that fix it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CheckRun:
         self.text = done.stdout
 
     def wrong(self, groups: tuple[str, ...] = ("cluster", "topics", "access", "events", "retention")) -> list[Any]:
-        """The warnings and errors; the kernels on this machine are not the subject of these tests."""
+        """The warnings and errors, without those about the kernels on this machine."""
         return [one for one in self.found if one["status"] in ("warning", "error") and one["group"] in groups]
 
 
@@ -63,8 +63,8 @@ def state_of(bootstrap: str, ours: tuple[str, ...], group: str) -> tuple[Any, ..
     return own, [len(topics[name].partitions) for name in own], group in groups
 
 
-def mend(one: dict[str, Any], options: list[str], folder: Path) -> None:
-    """Apply a finding's command; one that starts a worker with a further option adds that to `options`."""
+def run_fix(one: dict[str, Any], options: list[str], folder: Path) -> None:
+    """Run a finding's command; if it starts a worker with another option, add that to `options`."""
     words = shlex.split(one["command"])
     if words[:2] == ["driftway", "worker"]:
         options += words[-2:]
@@ -76,7 +76,7 @@ def mend(one: dict[str, Any], options: list[str], folder: Path) -> None:
         apply(one["command"])
 
 
-def test_misconfigurations_are_found_and_mended_by_the_commands(
+def test_misconfigurations_are_found_and_fixed_by_the_suggested_commands(
     kafka: str, topic: str, group: str, tmp_path: Path
 ) -> None:
     labels, outputs = unique("labels"), f"{topic}.{group}"
@@ -109,16 +109,16 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
     assert len(seeded.wrong()) == 11
 
     mended = seeded
-    for _ in range(3):  # what is mended may show what is behind it: with more partitions of the input, too few labels
+    for _ in range(3):  # a fix may reveal another problem: with more input partitions, the label topic has too few
         for one in mended.wrong():
-            mend(one, options, tmp_path)
+            run_fix(one, options, tmp_path)
         mended = CheckRun(*options, before=("--config", str(tmp_path / "events.toml")))
         if not mended.wrong():
             break
     assert mended.wrong() == []
     assert mended.code in (0, 6)  # kernels may not be compiled
     config = ("--config", str(tmp_path / "events.toml"))
-    with Driftway(*config, "worker", *options) as worker:  # not to the end: that waits for labels
+    with Driftway(*config, "worker", *options) as worker:  # not to the end: a worker would wait for labels
         worker.await_condition(lambda: worker.stderr.count(" running partition=") >= 4, "four partitions running")
         worker.terminate()
         assert worker.wait() == 0
@@ -141,10 +141,10 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
         ({"order": 1}, 0, None, "", ""),
     ],
 )  # fmt: skip
-def test_labels_that_would_not_find_their_events(
+def test_labels_that_would_not_match_their_events_are_reported(
     label: Any, shift: int, stamp: int | None, check: str, words: str, kafka: str, topic: str, group: str
 ) -> None:
-    """As of producers with another partitioner, of those that write ids as text, and of clients before 0.10."""
+    """As from producers with another partitioner, producers that write ids as text, and clients before 0.10."""
     labels, kind = unique("labels"), type(label["order"])
     create_topics(kafka, {topic: TopicSpec(2), labels: TopicSpec(2)})
     more = {} if stamp is None else {"timestamp": stamp}
@@ -178,7 +178,7 @@ def guarded() -> Iterator[Secured]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lacking", NEEDED, ids=lambda one: "-".join(one).replace("/", "_"))
-def test_a_missing_right_is_found_and_granted_by_the_command(guarded: Secured, lacking: Any) -> None:
+def test_a_missing_permission_is_found_and_granted_by_the_suggested_command(guarded: Secured, lacking: Any) -> None:
     user = unique("user")
     add_user(guarded.plain, user, PASSWORD)
     granted = GrantedTopics(guarded, user, lacking)
@@ -186,7 +186,7 @@ def test_a_missing_right_is_found_and_granted_by_the_command(guarded: Secured, l
     before = CheckRun(*options)
     (error,) = [one for one in before.wrong() if one["status"] == "error"]
     assert PASSWORD not in before.text
-    if lacking[:2] == ("TOPIC", "INPUT"):  # what may not be described does not exist
+    if lacking[:2] == ("TOPIC", "INPUT"):  # a topic that may not be described seems not to exist
         assert error["sentence"] == f"there is no topic {granted.topic}, or this principal may not describe it"
         return
     assert f"User:{user}" in error["command"]
@@ -196,7 +196,7 @@ def test_a_missing_right_is_found_and_granted_by_the_command(guarded: Secured, l
 
 
 @pytest.mark.slow
-def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: str, group: str) -> None:
+def test_a_registry_is_reported_only_if_it_does_not_answer(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     options = [
         "--input", topic, "--group", group, "--bootstrap", kafka, "--format", "avro", "--feature", "amount",
@@ -224,7 +224,7 @@ def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: st
     assert "registry 1" in checks["sample"]["sentence"]
 
 
-def test_a_member_that_is_no_worker_is_told(kafka: str, topic: str, group: str) -> None:
+def test_a_group_member_that_is_not_a_worker_is_reported(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic)
     member = Consumer(quiet({"bootstrap.servers": kafka, "group.id": group, "client.id": "reporting"}))
     try:

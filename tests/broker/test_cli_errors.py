@@ -37,7 +37,7 @@ def sentence(done: Finished, code: int) -> str:
     assert "Traceback" not in done.stderr, summary
     assert done.stdout == "", done.stdout
     *before, last = done.stderr.splitlines()
-    if last.startswith("Error: "):  # an error of click: usage, hint, error
+    if last.startswith("Error: "):  # an error from click: usage, hint, error
         assert before[0].startswith("Usage: "), summary
     else:
         assert last.startswith("driftway: "), summary
@@ -51,7 +51,7 @@ def worker(kafka: str, topic: str, *more: str, **env: str) -> Finished:
 
 
 @pytest.fixture(scope="module")
-def present(kafka: str) -> str:
+def existing_topic(kafka: str) -> str:
     """An input topic that exists."""
     return create_topic(kafka, unique("test"), 2)
 
@@ -82,11 +82,13 @@ def closed_port() -> Iterator[int]:
         (("--http-port", "0", "--http-host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid:0: "),
     ],
 )
-def test_wrong_option_of_a_worker(kafka: str, present: str, options: tuple[str, ...], words: str) -> None:
-    assert sentence(worker(kafka, present, *options), 2).startswith(f"driftway: {words}")
+def test_a_wrong_option_of_a_worker_is_one_sentence(
+    kafka: str, existing_topic: str, options: tuple[str, ...], words: str
+) -> None:
+    assert sentence(worker(kafka, existing_topic, *options), 2).startswith(f"driftway: {words}")
 
 
-def test_missing_input_topic_names_the_command_that_makes_it(kafka: str, topic: str) -> None:
+def test_a_missing_input_topic_names_the_command_that_creates_it(kafka: str, topic: str) -> None:
     words = sentence(worker(kafka, topic), 2)
     assert words == f"driftway: there is no topic {topic}; `driftway topics create` creates it"
 
@@ -101,24 +103,24 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
     )
 
 
-def test_unreachable_broker_is_said_in_one_sentence(closed_port: int) -> None:
+def test_an_unreachable_broker_is_reported_in_one_sentence(closed_port: int) -> None:
     address = f"127.0.0.1:{closed_port}"
     done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
     assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 7 s"
 
 
-def test_unreachable_broker_is_noticed_in_time() -> None:
+def test_an_unreachable_broker_is_noticed_in_time() -> None:
     """Measured from the first connection attempt, as Python may take seconds to start on a busy machine."""
     attempts: list[float] = []
 
-    def turn_away(server: socket.socket) -> None:
+    def refuse_connections(server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
                 server.accept()[0].close()
                 attempts.append(time.monotonic())
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=turn_away, args=(server,), daemon=True).start()
+        threading.Thread(target=refuse_connections, args=(server,), daemon=True).start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
         done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
         ended = time.monotonic()
@@ -127,16 +129,16 @@ def test_unreachable_broker_is_noticed_in_time() -> None:
     assert ended - attempts[0] < REACH_SECONDS
 
 
-def test_taken_port_of_the_endpoint(kafka: str, present: str) -> None:
+def test_a_port_in_use_is_reported_in_one_sentence(kafka: str, existing_topic: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        words = sentence(worker(kafka, present, "--http-port", str(port)), 2)
+        words = sentence(worker(kafka, existing_topic, "--http-port", str(port)), 2)
     assert words == f"driftway: cannot listen on 127.0.0.1:{port}: {os.strerror(errno.EADDRINUSE)}"
 
 
-def test_replay_of_a_missing_file(kafka: str, topic: str) -> None:
+def test_replay_of_a_missing_file_is_one_sentence(kafka: str, topic: str) -> None:
     done = driftway("replay", "absent.csv", "--to", topic, "--bootstrap", kafka)
     assert sentence(done, 2) == "driftway: there is no file absent.csv"
 
@@ -152,25 +154,25 @@ def test_replay_of_a_missing_file(kafka: str, topic: str) -> None:
         (("replay",), "Error: Missing argument"),
     ],
 )
-def test_what_the_parser_refuses_has_usage_and_one_error(arguments: tuple[str, ...], words: str) -> None:
+def test_errors_of_the_option_parser_show_usage_and_one_error(arguments: tuple[str, ...], words: str) -> None:
     assert sentence(driftway(*arguments), 2).startswith(words)
 
 
-def test_secret_property_does_not_reach_the_terminal(kafka: str, present: str, tmp_path: Path) -> None:
+def test_a_secret_property_is_not_printed(kafka: str, existing_topic: str, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.password = hunter2\n")
     for given in (("-X", "sasl.password=hunter2"), ("--client-properties", str(file))):
-        done = worker(kafka, present, *given, "-X", "security.protocol=sasl_plain", "--log-format", "json")
+        done = worker(kafka, existing_topic, *given, "-X", "security.protocol=sasl_plain", "--log-format", "json")
         assert done.code == 2
         assert "hunter2" not in done.stderr
 
 
-def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
-    kafka: str, present: str, monkeypatch: pytest.MonkeyPatch
+def test_an_audit_reports_a_silent_coordinator_as_a_broker_that_does_not_answer(
+    kafka: str, existing_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not reported as a refusal, as the same command may succeed a moment later."""
+    """It is not reported as a failed audit, as the same command may succeed a moment later."""
     monkeypatch.setattr(deployment, "ASK_SECONDS", 2.0)
-    settings = WorkerSettings(kafka, present, unique("group"), ModelSettings((Spec.parse("pa1"),), n_features=3))
+    settings = WorkerSettings(kafka, existing_topic, unique("group"), ModelSettings((Spec.parse("pa1"),), n_features=3))
     create_topics(kafka, {}, output_plan(settings.topics, 2))
     with Proxy(kafka) as proxy:
         proxy.lose(OFFSET_FETCH, replies=1000)
@@ -182,8 +184,8 @@ def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
 SOON = ("--stop-at-end", "--learner", "arow", "--unavailable-timeout", "5")
 
 
-def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that may have few files open."""
+def with_few_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with a low limit of open files."""
     return subprocess.run(
         [sys.executable, "-m", "driftway", *arguments], capture_output=True, text=True, timeout=200, check=False,
         env=clean_environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
@@ -209,18 +211,20 @@ def test_a_worker_without_standard_streams_works(kafka: str) -> None:
         pytest.param(10, ("watch", "--once"), marks=pytest.mark.slow),
     ],
 )
-def test_too_few_open_files_are_told_as_that(kafka: str, present: str, files: int, arguments: tuple[str, ...]) -> None:
-    """The client says that connections fail, or says nothing for minutes."""
-    done = short_of_files(files, *arguments, "--group", "g", "--input", present, "--bootstrap", kafka)
+def test_too_few_open_files_are_reported_as_the_cause(
+    kafka: str, existing_topic: str, files: int, arguments: tuple[str, ...]
+) -> None:
+    """The client itself reports failed connections, or nothing for minutes."""
+    done = with_few_files(files, *arguments, "--group", "g", "--input", existing_topic, "--bootstrap", kafka)
     assert "Traceback" not in done.stderr, done
     assert (done.returncode in (1, 5), "cannot open more files" in done.stderr.splitlines()[-1]) == (True, True), done
 
 
-def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, present: str) -> None:
-    """The first one asks for a clean end, which takes the group some time; whoever cannot wait repeats it."""
+def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, existing_topic: str) -> None:
+    """The first one requests a clean end, which may take some time; the second one ends the worker at once."""
     codes = list[int]()
     while 143 not in codes and len(codes) < 5:  # on a busy machine a worker may have left before the second one
-        with Driftway("worker", "--input", present, "--group", unique("group"), "--bootstrap", kafka) as running:
+        with Driftway("worker", "--input", existing_topic, "--group", unique("group"), "--bootstrap", kafka) as running:
             running.await_text("running")
             while running.process.poll() is None:
                 running.terminate()

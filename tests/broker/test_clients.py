@@ -37,8 +37,8 @@ def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[objec
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 @pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
-def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
-    """Good and bad events, with keys, empty keys and none, and values that are null or empty."""
+def test_both_clients_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
+    """Good and bad events, with keys, empty keys and no keys, and values that are null or empty."""
     chance, topic = random.Random(8), create_topic(kafka, unique("events"), 2)
     for partition in range(2):
         odd = [(None, "null value"), (b"", "not JSON"), *[malformed(chance) for _ in range(60)]]
@@ -60,7 +60,7 @@ def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> N
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: str) -> None:
+def test_a_group_may_change_its_client_after_a_worker_dies(kafka: str, guarantee: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=800)
     with scenario.auditor() as auditor:
         for i, way in enumerate(("native", "python", "native")):
@@ -78,7 +78,7 @@ def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: st
         auditor.require(scenario.expected)
 
 
-def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
+def test_members_of_a_group_may_use_different_clients(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=4, rows=400)
     with (
         scenario.auditor() as auditor,
@@ -98,7 +98,7 @@ def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_freed_memory_is_not_looked_at(kafka: str) -> None:
+def test_freed_memory_is_not_read(kafka: str) -> None:
     """glibc fills freed and uninitialized memory with other bytes (MALLOC_PERTURB_)."""
     scenario, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
     for last in (200, 400, 600):
@@ -114,7 +114,7 @@ def test_freed_memory_is_not_looked_at(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
-def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
+def test_no_buffer_is_read_once_it_is_free(kafka: str, form: str) -> None:
     """Commits every few ms keep the buffers of many batches in use, those of keys and malformed events included."""
     chance, topic, group = random.Random(3), create_topic(kafka, unique("events"), 2), unique("group")
     for partition in range(2):
@@ -130,8 +130,8 @@ def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
-def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, group: str, client: str) -> None:
-    """A library that expects a terminating zero byte where there is none reads past the end of the text."""
+def test_metadata_of_any_length_is_read_back_unchanged(kafka: str, topic: str, group: str, client: str) -> None:
+    """A library that expects a terminating zero byte would read past the end of the text."""
     create_topic(kafka, topic)
     properties = {"bootstrap.servers": kafka, "group.id": group, "enable.auto.commit": False}
     member = client_factory.make_member(client, properties, topic, incremental=False)
@@ -157,7 +157,7 @@ class ProducerWithLostError:
         raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
 
 
-def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic: str) -> None:
+def test_a_fatal_error_that_the_client_does_not_report_is_raised(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 1)
     properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
     zombie, successor = (ConfluentSender(properties, 0, every_report=False) for _ in range(2))
@@ -171,7 +171,7 @@ def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic
     assert classify(fenced.value.args[0]) is ErrorAction.FENCED
 
 
-def test_what_is_no_fatal_error_is_not_made_one(kafka: str) -> None:
+def test_an_exception_that_is_not_a_fatal_error_is_not_reported_as_one(kafka: str) -> None:
     properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
     sender = ConfluentSender(properties, 0, every_report=False)
     sender.init_transactions(30)
@@ -182,18 +182,18 @@ def test_what_is_no_fatal_error_is_not_made_one(kafka: str) -> None:
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
 def test_the_leader_epoch_of_records_is_known(kafka: str, topic: str, client: str) -> None:
-    """That of a topic's first leader is 0; by it a restore recognises records that were written over others."""
+    """It is 0 for a topic's first leader; a restore uses it to recognise records that replaced others."""
     create_topic(kafka, topic)
     produce(kafka, topic, [b"one", b"other"])
     with closing(client_factory.make_fetcher(client, {"bootstrap.servers": kafka, **READER}, topic)) as fetcher:
         fetcher.assign({0: 0})
         (found,) = await_until(lambda: fetcher.poll(10, 1.0).records, 30, "records")
     assert found.epoch == 0
-    assert found.before(1).epoch is None, "of a part it is not known"
+    assert found.before(1).epoch is None, "it is not known for a part of a batch"
 
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
-def test_a_member_knows_the_ends_of_the_logs_that_it_has_fetched(
+def test_a_member_knows_the_log_ends_of_partitions_that_it_has_fetched(
     kafka: str, topic: str, group: str, client: str
 ) -> None:
     create_topic(kafka, topic, 2)

@@ -1,11 +1,11 @@
-"""A compacted input is told at the start; a state that cannot be relearned from what is left is refused."""
+"""A compacted input is reported at the start; a state that cannot be relearned from what is left is refused."""
 
 from __future__ import annotations
 
 import pytest
 
 from driftway.worker.wire.codec import read_json
-from tests.broker.test_audit import commit_by_hand, pointer_of, prepared, refuted, work
+from tests.broker.test_audit import commit_by_hand, filled_scenario, finding, pointer_of, run_worker
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all
 from tests.support.process import Driftway, Finished, driftway
@@ -67,15 +67,15 @@ def predictions(scenario: FaultScenario) -> int:
     return len(read_all(scenario.bootstrap, f"{scenario.prefix}.predictions"))
 
 
-def ask(scenario: FaultScenario, *command: str) -> Finished:
+def explain_last(scenario: FaultScenario, *command: str) -> Finished:
     return driftway(*command, *scenario.options)
 
 
-def test_a_state_whose_rows_were_compacted_away_is_refused_everywhere_with_the_reason(kafka: str) -> None:
+def test_a_state_whose_rows_were_compacted_is_refused_with_the_reason_by_all_commands(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=400)
     killed(scenario, scenario.topic)
-    assert ask(scenario, "audit", "--learner", LEARNER).code == 0
-    assert ask(scenario, "snapshot", "show", "--partition", "0", "--at", "150").code == 0
+    assert explain_last(scenario, "audit", "--learner", LEARNER).code == 0
+    assert explain_last(scenario, "snapshot", "show", "--partition", "0", "--at", "150").code == 0
     compact(scenario, scenario.topic, scenario.events[0][0])
     reason = f"topic {scenario.topic} is compacted, which removes older records of a key"
     refused = driftway(*scenario.worker("--stop-at-end"))
@@ -83,30 +83,30 @@ def test_a_state_whose_rows_were_compacted_away_is_refused_everywhere_with_the_r
     assert "the committed state stands for 200 records since offset 0, but only " in refused.stderr
     assert reason in refused.stderr
     assert f"compacted input topic={scenario.topic}" in refused.stderr
-    audited = ask(scenario, "audit", "--learner", LEARNER)
+    audited = explain_last(scenario, "audit", "--learner", LEARNER)
     assert (audited.code, reason in audited.stderr) == (CANNOT_RESTORE, True), audited
     for command in (
         ("snapshot", "show", "--partition", "0", "--at", "150"),
         ("explain", "--partition", "0", "--offset", "199"),
     ):
-        asked = ask(scenario, *command)
+        asked = explain_last(scenario, *command)
         assert (asked.code, reason in asked.stderr) == (CANNOT_RESTORE, True), asked
     assert predictions(scenario) == 200
     check = driftway("topics", "check", "--input", scenario.topic, "--partitions", "1", "--bootstrap", kafka)
     assert check.code == 1
     assert f"{scenario.topic} has cleanup.policy compact" in check.stderr
-    # The way out relearns what is left, in a new history, and is needed once only.
+    # The suggested option relearns what is left, in a new history, and is needed only once.
     for more in (("--on-restore-failure", "replay"), ()):
         ended = driftway(*scenario.worker("--stop-at-end", *more))
         assert ended.code == 0, ended
     found = read_all(kafka, f"{scenario.prefix}.predictions")
     offsets = [read_json(record.value or b"")["offset"] for record in found]
     assert len(set(offsets)) == len(offsets)
-    # The broker may compact records away that were predicted before.
+    # The broker may compact records that were predicted before.
     assert {*range(200), *(record.offset for record in read_all(kafka, scenario.topic))} <= set(offsets)
 
 
-def test_labels_that_were_compacted_away_are_noticed_too(kafka: str) -> None:
+def test_compacted_labels_are_detected_too(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=10)
     labels = create_topic(kafka, f"{scenario.topic}.labels")
     configure(scenario, labels, min_compaction_lag_ms="600000")
@@ -128,7 +128,7 @@ def test_labels_that_were_compacted_away_are_noticed_too(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_under_load_with_kills_it_is_refused_or_right(kafka: str) -> None:
+def test_under_load_with_kills_a_restore_is_refused_or_exact(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=4000)
     configure(scenario, scenario.topic, min_compaction_lag_ms="4000", max_compaction_lag_ms="5000")
     fed, refusals = 0, 0
@@ -158,16 +158,16 @@ def compact_once(scenario: FaultScenario) -> None:
     await_until(lambda: len(read_all(scenario.bootstrap, scenario.topic)) < before, 60, "compacted again", poll=1.0)
 
 
-def test_the_audit_names_compaction_where_outputs_are_missing(kafka: str) -> None:
-    scenario = prepared(kafka, 600)
+def test_the_audit_names_compaction_as_the_reason_of_missing_outputs(kafka: str) -> None:
+    scenario = filled_scenario(kafka, 600)
     scenario.fill(0, 400)
-    work(scenario)
+    run_worker(scenario)
     scenario.fill(400)
     commit_by_hand(scenario, 450, pointer_of(scenario)[1].text())
-    found = refuted(scenario)
+    found = finding(scenario)
     assert found.startswith("EVENTS/0@400 has no prediction: ")
     assert "compact" not in found
     configure(scenario, f"{scenario.prefix}.predictions", min_compaction_lag_ms="600000")
-    assert refuted(scenario) == (
+    assert finding(scenario) == (
         f"{found}; EVENTS.GROUP.predictions has cleanup.policy compact, and compaction removes older records of a key"
     )

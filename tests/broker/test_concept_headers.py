@@ -21,7 +21,7 @@ def arguments() -> list[str]:
     return [word for text in INJECT for word in ("--inject", text)]
 
 
-def truth(k: int, row: int, points: tuple[int, ...]) -> list[tuple[str, bytes]]:
+def concept_of(k: int, row: int, points: tuple[int, ...]) -> list[tuple[str, bytes]]:
     changed = max([0, *(point for point in points if point <= row)])
     return [("concept", str(k).encode()), ("changed", str(changed).encode())]
 
@@ -39,13 +39,15 @@ WAYS = (), ("--transactional-id", "truth-loader:500"), ("--rate", "20000"), ("--
 
 
 @pytest.mark.parametrize("more", slow_but(WAYS[:2], WAYS))
-def test_every_message_has_the_truth_about_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
+def test_every_message_has_the_concept_of_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
     stream = open_stream("sea:rows=2000", seed=3, inject=INJECT)
     X, y, concept = read(stream)
     records = sent(kafka, topic, "--concept-headers", "--partitions", "3", *arguments(), *more)
     assert [event["id"] for _, event, _ in records] == list(range(len(y)))
     points = stream.drift_points
-    assert [headers for _, _, headers in records] == [truth(k, row, points) for row, k in enumerate(concept.tolist())]
+    assert [headers for _, _, headers in records] == [
+        concept_of(k, row, points) for row, k in enumerate(concept.tolist())
+    ]
     assert len({*concept.tolist()}) > 3 < len(points)
     assert [event["y"] for _, event, _ in records] == y.tolist()
     assert [event["x"] for _, event, _ in records] == [[None if v != v else v for v in row] for row in X.tolist()]
@@ -53,17 +55,17 @@ def test_every_message_has_the_truth_about_its_row(kafka: str, topic: str, more:
         assert [partition for partition, _, _ in records] == [row % 3 for row in range(len(y))]
 
 
-def test_shuffled_rows_keep_their_truth(kafka: str, topic: str) -> None:
+def test_shuffled_rows_keep_their_concept(kafka: str, topic: str) -> None:
     stream = open_stream("sea:rows=2000", seed=3)
     X, _, concept = read(stream)
     known = {tuple(x): (k, row) for row, (x, k) in enumerate(zip(X.tolist(), concept.tolist(), strict=True))}
     records = sent(kafka, topic, "--concept-headers", "--shuffle")
     order = [known[tuple(event["x"])] for _, event, _ in records]  # type: ignore[arg-type]
     assert order != sorted(order)
-    assert [headers for _, _, headers in records] == [truth(k, row, (500, 1000, 1500)) for k, row in order]
+    assert [headers for _, _, headers in records] == [concept_of(k, row, (500, 1000, 1500)) for k, row in order]
 
 
-def test_without_truth_no_message_has_a_header(kafka: str, topic: str) -> None:
+def test_messages_have_no_header_if_the_concept_is_unknown(kafka: str, topic: str) -> None:
     records = sent(kafka, topic, *arguments())
     assert {len(headers) for _, _, headers in records} == {0}
     y = read(open_stream("sea:rows=2000", seed=3, inject=INJECT))[1]

@@ -1,4 +1,4 @@
-"""`driftway worker --coverage` on a real Kafka, beside `driftway evaluate --coverage`, and what reads it back."""
+"""`driftway worker --coverage` on a real Kafka, compared with `driftway evaluate --coverage`, and its readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = (
 ROWS, MORE = 2000, 300
 
 
-def test_a_group_keeps_its_coverage_as_evaluate_says_and_another_level_needs_a_plan(kafka: str, tmp_path: Path) -> None:
+def test_coverage_of_a_group_equals_evaluate_and_changing_its_level_needs_a_plan(kafka: str, tmp_path: Path) -> None:
     topic = group = unique("covered")
     place = "--input", topic, "--group", group, "--bootstrap", kafka
     learners = "--learner", "pa1", "--learner", "arow"
@@ -58,7 +58,7 @@ def test_a_group_keeps_its_coverage_as_evaluate_says_and_another_level_needs_a_p
     values = [one.value or b"" for one in read_all(kafka, f"{topic}.{group}.predictions")]
     assert len(values) == ROWS + MORE
     assert all(json.loads(value)["set"] == [0, 1] for value in values[ROWS : ROWS + 4]), "no labels at this level yet"
-    audit = driftway("audit", *place)  # the group says what its models are
+    audit = driftway("audit", *place)  # the group's models are read from its topics
     assert audit.code == 0, audit.stderr
 
     plans, scores = tmp_path / "plans.json", tmp_path / "scores.jsonl"

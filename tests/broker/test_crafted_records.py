@@ -1,4 +1,4 @@
-"""Crafted records in the snapshot topic end in one sentence and exit code 4, in the worker and in what reads it."""
+"""Crafted records in the snapshot topic lead to one sentence and exit code 4, in the worker and in its readers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def put(scenario: FaultScenario, key: bytes, value: bytes) -> None:
     slow_but([DEEP], [b"{not json", b"[1]", CLAIM, DEEP]),
     ids=["no JSON", "no object", "no number", "deep"],
 )
-def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
+def test_an_unreadable_ownership_record_is_refused(kafka: str, value: bytes) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=10)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, cleanup_policy="compact")
     put(scenario, record_keys.claim_key(scenario.group, scenario.topic), value)
@@ -57,8 +57,8 @@ def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
     assert done.stderr.splitlines()[-1].endswith("choose other outputs with --output-prefix PREFIX")
 
 
-def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
-    """Each is appended behind the others: the newest one counts."""
+def test_an_unreadable_commit_record_is_refused(kafka: str) -> None:
+    """Each is appended after the others: the newest one counts."""
     scenario = learned(kafka)
     before = read_all(kafka, f"{scenario.prefix}.predictions")
     for value in POSITIONS.values():
@@ -77,11 +77,11 @@ def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
     assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before)
     ended = driftway(*scenario.worker("--stop-at-end", "--on-restore-failure", "replay"))
     assert ended.code == 0, ended
-    assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before), "nothing was predicted twice"
+    assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == len(before), "no event was predicted twice"
 
 
 @pytest.mark.parametrize("n_features", slow_but([10**7], ["x", 10**7]))
-def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -> None:
+def test_a_snapshot_with_an_invalid_header_is_refused(kafka: str, n_features: object) -> None:
     scenario = learned(kafka)
     records = read_all(kafka, f"{scenario.prefix}.snapshots")
     blob = next(r.value for r in reversed(records) if r.key == b"0.0") or b""
@@ -102,7 +102,7 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     slow_but([DEEP], [b"9" * 5000, b"99999999999999999999", b"[]", DEEP]),
     ids=["5,000 digits", "20 digits", "no number", "deep"],
 )
-def test_a_mark_that_cannot_be_read_is_one_without_an_offset(kafka: str, value: bytes) -> None:
+def test_an_unreadable_history_mark_counts_as_one_without_an_offset(kafka: str, value: bytes) -> None:
     scenario = learned(kafka)
     put(scenario, b"0.history", value)
     ended = driftway(*scenario.worker("--stop-at-end"))

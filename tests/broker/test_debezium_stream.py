@@ -1,4 +1,4 @@
-"""A hundred thousand Debezium changes of a table, processed by a worker that dies on the way."""
+"""A hundred thousand Debezium changes of a table, processed by a worker that is killed in between."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 CHANGES, PARTITIONS, PIECE = 100_000, 3, 2_000
 DIES_AT = 24
-"""Commit at which the worker dies; nothing of it survives. Each piece takes at least one commit per partition, so it
+"""Commit at which the worker dies; the commit is lost. Each piece takes at least one commit per partition, so it
 is reached after eight pieces at the latest."""
 LEARNER = "arow"
 LEAST_RIGHT = 0.85
@@ -45,7 +45,7 @@ def scores_of(stream: dict[int, list[Change]]) -> Scores:
 
 
 def require_records(kafka: str, prefix: str, placed: Placed) -> None:
-    """Check key, id and label of predictions, that most are right, and that rejections hold the original bytes."""
+    """Check key, id and label of predictions, that most are right, and that rejections have the original bytes."""
     right, known = 0, 0
     for record in read_all(kafka, f"{prefix}.predictions", seconds=90):
         prediction = json.loads(record.value or b"")
@@ -79,13 +79,13 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
         with CrashingDriftway(Step.FLUSHED, DIES_AT, *worker) as victim:
             first, so_far = 0, 0
             while not victim.ended:
-                assert first * PARTITIONS < len(placed) / 2, "it was to die in the first half"
+                assert first * PARTITIONS < len(placed) / 2, "it should have died in the first half"
                 so_far += written(kafka, topic, stream, first, first + PIECE)
                 first += PIECE
                 victim.await_condition(lambda n=so_far: victim.ended or auditor.seen >= n, "them predicted, or its end")
             assert victim.wait() == -signal.SIGKILL, victim.summary()
             auditor.await_all(1)
-            assert auditor.seen < so_far, "a commit was left open"
+            assert auditor.seen < so_far, "a transaction was left open"
         with Driftway(*worker, "--http-port", "0", "--log-format", "json") as successor:
             written(kafka, topic, stream, first)
             successor.await_condition(lambda: auditor.seen >= len(placed), "everything predicted or rejected", 240)

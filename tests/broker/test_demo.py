@@ -13,7 +13,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
-pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("demo")]  # one looks for topics that are left
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("demo")]  # one test looks for remaining topics
 
 SMALL = ("--rows", "4000", "--limit", "4000", "--rate", "4000")
 
@@ -51,12 +51,12 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(kafka: str) -> dict[str, str]:
-    """Environment with the session's broker, which exists already and must be left as it was."""
+    """Environment with the session's broker, which already runs and must stay unchanged."""
     return {"DRIFTWAY_BOOTSTRAP": kafka}
 
 
-def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: str, out: Path) -> None:
-    """The demo starts a Kafka of its own; the fixture `kafka` only ensures that one can be started here."""
+def test_the_demo_predicts_all_rows_exactly_once_and_cleans_up(kafka: str, out: Path) -> None:
+    """The demo starts its own Kafka; the fixture `kafka` only ensures that one can be started here."""
     with Driftway("demo", *SMALL, "--out", str(out)) as child:
         child.await_text("rows sent", 150)
         children = family(child.pid)
@@ -72,7 +72,7 @@ def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: 
 
 
 @pytest.mark.slow
-def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
+def test_the_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
     kafka: str, cluster: dict[str, str], out: Path
 ) -> None:
     from driftway.worker.kafka.client_config import require_broker
@@ -81,7 +81,7 @@ def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
     def topics() -> set[str]:
         return {name for name in partition_counts(require_broker(kafka, {})) if name.startswith("driftway-demo-")}
 
-    before = topics()  # may include topics left by a demo that was killed
+    before = topics()  # may include topics of a demo that was killed
     with Driftway("demo", *SMALL, "--workers", "2", "--partitions", "3", "--out", str(out), env=cluster) as child:
         assert child.wait(150) == 0, child.summary()
         assert "Exactly once" in child.stdout
@@ -89,7 +89,7 @@ def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
 
 
 @pytest.mark.parametrize("how", slow_but(["kill"], ["terminate", "kill"]))
-def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster: dict[str, str], out: Path) -> None:
+def test_an_interrupted_demo_ends_its_child_processes(how: str, cluster: dict[str, str], out: Path) -> None:
     with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
         child.await_text("rows sent", 150)
         children = family(child.pid)
@@ -104,7 +104,7 @@ def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_ends_the_demo_with_a_sentence(cluster: dict[str, str], out: Path) -> None:
+def test_the_demo_ends_with_one_sentence_if_a_worker_dies(cluster: dict[str, str], out: Path) -> None:
     with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
         child.await_text("rows sent", 150)
         children = family(child.pid)

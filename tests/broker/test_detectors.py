@@ -1,4 +1,4 @@
-"""Drift detectors in a worker: where they raise alarms, also across crashes, and what operators see."""
+"""Drift detectors in a worker: where they raise alarms, also after crashes, and what operators see."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS, CHANGE = 2000, 1000
 
 
 @pytest.mark.slow
-def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
+def test_drifts_are_found_where_they_are_also_after_a_worker_was_killed(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     with scenario.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 15, *scenario.worker(*WATCH)) as victim:
         scenario.feed(auditor, victim)
@@ -50,7 +50,7 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
     place = scenario.options
     audited = driftway("audit", *place, "--learner", LEARNER, *WATCH)
     assert audited.code == 0, audited
-    assert driftway("audit", *place).code == 0, "what is not named is taken from the group"
+    assert driftway("audit", *place).code == 0, "options not given are read from the group"
     other = driftway("audit", *place, "--learner", LEARNER, "--accuracy-every", "50", "--detector", "adwin")
     assert other.code == 1, other
 
@@ -69,7 +69,7 @@ def watched(scenario: FaultScenario) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
-def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
+def test_every_alarm_of_an_offline_run_is_written_once_although_workers_die(kafka: str, client: str) -> None:
     """Workers are killed one after the other, before and after the change of concept."""
     scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
     arguments = scenario.worker("--client", client, "-X", "group.instance.id=one")
@@ -81,7 +81,7 @@ def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka:
                     scenario.fill(fed, fed := fed + 50)
                     await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
                 assert victim.wait() == -9
-        assert CHANGE < fed + 400 < ROWS, "the deaths are to lie on the way to the change"
+        assert CHANGE < fed + 400 < ROWS, "workers must die before the change"
         scenario.fill(fed)
         done = driftway(*scenario.worker("--stop-at-end", "--client", client, "-X", "group.instance.id=one"))
         assert done.code == 0, done
@@ -97,7 +97,7 @@ def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka:
         assert f"drift ddm {row['rows_since_drift']} ({len(alarms)})" in lines
 
 
-def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
+def test_an_audit_reports_an_alarm_that_no_worker_raised(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=500, detectors=DETECTORS)
     learn(scenario, 0, 500)
     proven = audit(scenario, "--json", *scenario.watched)
@@ -112,7 +112,7 @@ def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
+def test_alarms_at_least_once_and_in_a_group_that_drops_its_detectors(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(scenario, 0, 500, "--guarantee", "at-least-once")
     learn(scenario, 500, 1000, "--guarantee", "at-least-once")
@@ -126,7 +126,7 @@ def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: 
 
 
 @pytest.mark.slow
-def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) -> None:
+def test_a_group_that_adds_detectors_later_has_alarms_from_then_on(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 500)
     assert f"{scenario.prefix}.alarms" not in partition_counts(admin(kafka).list_topics(timeout=10))
@@ -141,11 +141,11 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
 
 
 @pytest.mark.slow
-def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
+def test_a_state_imported_by_another_group_keeps_raising_alarms(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(scenario, 0, 1000)
     successor, file = copy(scenario), str(tmp_path / "then.driftway")
-    successor.group = unique("heir")
+    successor.group = unique("successor")
     place = ("--input", scenario.topic, "--bootstrap", kafka, "--partition", "0", "--at", "500")
     for command in (("export", "--out", file, "--group", scenario.group), ("import", file, "--group", successor.group)):
         done = driftway("snapshot", *command, *place)

@@ -1,4 +1,4 @@
-"""Challengers' predictions on a topic of their own: exactly once, whatever dies or is lost, and audited."""
+"""Challengers' predictions on their own topic: exactly once despite kills and lost records, and audited."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CASES = [(step, client, form) for step in Step for client, form in ((NATIVE, PAC
 
 
 @pytest.mark.parametrize("case", slow_but([(Step.FLUSHED, NATIVE, PACKED)], CASES), ids=str)
-def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, str, str]) -> None:
+def test_challenger_predictions_are_written_once_although_workers_die(kafka: str, case: tuple[Step, str, str]) -> None:
     step, client, form = case
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     options = scenario.worker(*ALL, "--client", client, "--output-format", form)
@@ -100,8 +100,8 @@ def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, 
 
 
 @pytest.mark.slow
-def test_the_option_may_change_at_each_start(kafka: str) -> None:
-    """The audit is given neither the option nor the format, and finds both where they changed."""
+def test_the_option_emit_all_may_change_at_each_start(kafka: str) -> None:
+    """The audit gets neither the option nor the format, and finds where both changed."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 200, *PLAIN, *MODELS)
     assert not has_topic(scenario)
@@ -113,7 +113,7 @@ def test_the_option_may_change_at_each_start(kafka: str) -> None:
     require(scenario, [(200, 350, JSON), (500, 700, PACKED), (700, ROWS, JSON)])
 
 
-def test_plans_decide_who_is_a_challenger(kafka: str) -> None:
+def test_plans_decide_which_models_are_challengers(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     changes = (
         (("add", "arow"), (200, 250)), (("promote", "arow"), (400, 430)), (("add", "no_change"), (500, 500)),
@@ -135,7 +135,7 @@ def test_plans_decide_who_is_a_challenger(kafka: str) -> None:
 
 
 def forged(scenario: FaultScenario, change: str) -> str:
-    """Write something to the topic that no worker has written; return what the audit must say."""
+    """Write a record to the topic that no worker has written; return the message that the audit must print."""
     topic, values = f"{scenario.prefix}.challengers", written(scenario, 0)
     last = json.loads(values[-1] or b"")
     if change == "doubled":
@@ -156,7 +156,7 @@ def forged(scenario: FaultScenario, change: str) -> str:
 
 
 @pytest.mark.parametrize("change", slow_but(["missing"], ["missing", "doubled", "differs", "no topic"]))
-def test_the_audit_reports_what_is_wrong_with_them(kafka: str, change: str) -> None:
+def test_the_audit_reports_wrong_challenger_predictions(kafka: str, change: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, ROWS, *ALL)
     said = forged(scenario, change)
@@ -166,8 +166,8 @@ def test_the_audit_reports_what_is_wrong_with_them(kafka: str, change: str) -> N
 
 
 @pytest.mark.parametrize("later", slow_but([("--emit", "champion")], [("--emit", "champion"), ("--emit", "all")]))
-def test_those_that_are_gone_are_written_again(kafka: str, later: tuple[str, ...]) -> None:
-    """Also by a worker that writes the champion's predictions alone: its predecessor had to write them."""
+def test_lost_challenger_predictions_are_written_again(kafka: str, later: tuple[str, ...]) -> None:
+    """Also by a worker that writes only the champion's predictions: its predecessor should have written them."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 300, *PLAIN, *MODELS)
     learn(scenario, 300, 600, *ALL, "--commit-interval", "60")
@@ -182,7 +182,7 @@ def test_those_that_are_gone_are_written_again(kafka: str, later: tuple[str, ...
 
 
 @pytest.mark.parametrize("form", slow_but([PACKED], [JSON, PACKED]))
-def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_one(kafka: str, form: str) -> None:
+def test_explain_compares_a_challengers_prediction_with_the_written_one(kafka: str, form: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 300, *ALL, "--output-format", form)
     place = *scenario.options, "--partition", "0"
@@ -202,7 +202,7 @@ def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_on
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
 @pytest.mark.slow
-def test_at_least_once_writes_them_too(kafka: str, client: str) -> None:
+def test_challenger_predictions_are_written_with_at_least_once_too(kafka: str, client: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     weak = "--guarantee", "at-least-once", "--client", client
     learn(scenario, 0, 300, *ALL, *weak)

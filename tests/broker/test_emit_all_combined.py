@@ -35,7 +35,7 @@ QUICK = "--commit-interval", "0.05", "--snapshot-rows", "100", "--emit", "all", 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
-def test_labels_are_late_and_workers_die(kafka: str, label_topic: bool) -> None:
+def test_challenger_predictions_are_exact_with_late_labels_although_workers_die(kafka: str, label_topic: bool) -> None:
     scenario = LateScenario(kafka, label_topic)
     outputs, work = Outputs(kafka, f"{scenario.topic}.{scenario.group}"), ("worker", *scenario.options, *MODELS, *QUICK)
     kill_and_replace(Step.OFFSETS_SENT, work, (NATIVE, PYTHON), scenario.feed(), outputs, commits=9)
@@ -54,7 +54,7 @@ def test_labels_are_late_and_workers_die(kafka: str, label_topic: bool) -> None:
 
 
 @pytest.mark.slow
-def test_partitions_share_and_workers_die(kafka: str) -> None:
+def test_challenger_predictions_are_exact_with_shared_models_although_workers_die(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     near = "--input", topic, "--group", group, "--bootstrap", kafka
@@ -74,7 +74,9 @@ def test_partitions_share_and_workers_die(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_relearned_challenger_joins_and_a_champion_from_a_file_is_demoted(kafka: str, tmp_path: Path) -> None:
+def test_challenger_predictions_of_a_relearned_model_and_of_a_demoted_one_from_a_file(
+    kafka: str, tmp_path: Path
+) -> None:
     scenario, file = FaultScenario(kafka, partitions=1, rows=ROWS), tmp_path / "model.driftway"
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--emit", "all")) as worker:
         scenario.fill(0, 400)
@@ -114,7 +116,7 @@ def test_a_relearned_challenger_joins_and_a_champion_from_a_file_is_demoted(kafk
 
 
 def everything_of(scenario: FaultScenario, first: int, last: int) -> Any:
-    """What a worker with `--emit all` writes for rows `first` to `last`."""
+    """The outputs of a worker with `--emit all` for rows `first` to `last`."""
     specs = tuple(map(Spec.parse, (LEARNER, *CHALLENGERS)))
     model = Model(ModelSettings(specs, accuracy_every=EVERY, emit=EVERY_MODEL), 0, scenario.group)
     events = scenario.events[0]
@@ -124,7 +126,7 @@ def everything_of(scenario: FaultScenario, first: int, last: int) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", [(), ("--emit", "all")], ids=["first-with-them", "had-them"])
-def test_those_without_a_commit_record_are_completed_and_known_to_the_audit(
+def test_challenger_predictions_without_a_commit_record_are_completed_and_audited(
     kafka: str, before: tuple[str, ...]
 ) -> None:
     """A worker with `--emit all` has died, and the log of snapshots has lost its last commits, or all of them."""

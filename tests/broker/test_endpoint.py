@@ -81,7 +81,7 @@ def rows(n: int, d: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
     return X, (X[:, 0] > 0).astype(float)
 
 
-def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, group: str) -> None:
+def test_metrics_equal_the_work_done_and_the_log_is_json(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 2)
     events = encode_events(*rows(3000), 0)
     produce(kafka, topic, events[:2000], 0)
@@ -148,8 +148,10 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert (summary["rows"], summary["rejected"], type(summary["rows_per_second"])) == (3002, 2, int)
 
 
-def test_probes_of_a_cold_start(kafka: str, topic: str, group: str, tmp_path: Path) -> None:
-    """It is alive all the time, and ready once predictions flow. Only the learner's kernels are not compiled yet."""
+def test_a_cold_start_is_alive_and_becomes_ready_once_predictions_flow(
+    kafka: str, topic: str, group: str, tmp_path: Path
+) -> None:
+    """Only the learner's kernels are not compiled yet."""
     driftway("warm", "--learner", "no_change")
     tmp_path.chmod(0o700)
     copied = tmp_path / FOLDER.name
@@ -183,7 +185,7 @@ def test_probes_of_a_cold_start(kafka: str, topic: str, group: str, tmp_path: Pa
     assert (warmed.code, warmed.stdout) == (0, "nothing to compile\n")
 
 
-def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:
+def test_a_restore_is_not_ready_and_relearned_rows_are_counted_separately(kafka: str, topic: str, group: str) -> None:
     """The successor gets a pointer to the first snapshot, so that it relearns many rows on any machine."""
     n, d = 30_000, 60
     create_topic(kafka, topic)
@@ -222,7 +224,7 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
                 )
             return state == "running"
 
-        await_until(ready_again, 90, "the heir is running", poll=0.002)
+        await_until(ready_again, 90, "the successor is running", poll=0.002)
         assert seen[-1] == (200, "running")
         assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
         assert (503, "restoring") in seen
@@ -238,11 +240,11 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
 
 
 OTHERS = 30
-"""Threads of the clients that a worker has made since it listens."""
+"""Threads of the clients that a worker has started since it listens."""
 
 
-def half_sent(port: int, count: int) -> list[socket.socket]:
-    """Open connections that never finish their request."""
+def incomplete_requests(port: int, count: int) -> list[socket.socket]:
+    """Open connections that never complete their request."""
     opened = []
     for _ in range(count):
         client = socket.create_connection(("127.0.0.1", port), timeout=10)
@@ -260,7 +262,7 @@ def test_probes_are_answered_while_a_thousand_requests_hang(kafka: str, topic: s
         port = event(worker, "listening")["port"]
         await_until(lambda: get(port, "/readyz")[0] == 200, 60, "ready")
         threads = len(os.listdir(f"/proc/{worker.pid}/task"))
-        for client in half_sent(port, 1000):
+        for client in incomplete_requests(port, 1000):
             opened.enter_context(client)
         for path in ("/healthz", "/readyz", "/metrics") * 3:
             began = time.monotonic()
@@ -268,9 +270,11 @@ def test_probes_are_answered_while_a_thousand_requests_hang(kafka: str, topic: s
             assert time.monotonic() - began < 5.0
         assert len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + MAX_CONNECTIONS + OTHERS
         produce(kafka, topic, encode_events(*rows(50), 0))
-        await_until(lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == 50, 60, "rows predicted meanwhile")
+        await_until(
+            lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == 50, 60, "rows predicted in the meantime"
+        )
         await_until(
             lambda: len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + OTHERS,
             REQUEST_SECONDS + 20,
-            "hung up on all",
+            "all connections closed",
         )

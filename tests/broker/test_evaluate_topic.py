@@ -1,4 +1,4 @@
-"""`driftway evaluate` on what a group's workers saw: their plans again, and other learners in their place."""
+"""`driftway evaluate` on the records of a group's workers: with their plans, and with other learners instead."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def rows_of(done: Finished) -> dict[tuple[int | None, str], dict[str, Any]]:
     return {(row.get("partition"), row["learner"]): row for row in json.loads(done.stdout)}
 
 
-def picked(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def selected(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
 @pytest.fixture(scope="module")
 def planned(kafka: str) -> FaultScenario:
-    """A group of two partitions that has taken three plans at fixed offsets."""
+    """A group of two partitions that has applied three plans at fixed offsets."""
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     for words, at in zip(CHANGES, PLACES, strict=True):
@@ -75,7 +75,7 @@ def written(scenario: FaultScenario, name: str, partition: int) -> list[bytes]:
     ]
 
 
-def test_a_history_of_plans_is_repeated_byte_for_byte(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
+def test_a_history_of_plans_is_replayed_byte_for_byte(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
     files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")
     done = evaluate(planned.bootstrap, planned.topic, planned.group, "--plan", str(history), *files, "--json")
     rows = rows_of(done)
@@ -89,7 +89,7 @@ def test_a_history_of_plans_is_repeated_byte_for_byte(planned: FaultScenario, hi
         points = [json.loads(value) for value in written(planned, "accuracy", partition)]
         for learner in (LEARNER, f"{CHALLENGER}:r=2"):
             last = [point for point in points if point["learner"] == learner][-1]
-            assert picked(rows[partition, learner], FIGURES) == picked(last, FIGURES)
+            assert selected(rows[partition, learner], FIGURES) == selected(last, FIGURES)
 
 
 def test_a_file_with_the_same_rows_gives_the_same_bits(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_file_with_the_same_rows_gives_the_same_bits(planned: FaultScenario, h
         assert [one | {"t": None} for one in found] == [one | {"t": None} for one in expected]
 
 
-def test_a_history_that_might_have_been(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
-    """Another first champion: other predictions up to the promotion, and the challenger's from there on."""
+def test_a_history_with_another_first_champion(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
+    """Its predictions differ up to the promotion, and are the challenger's from there on."""
     plans, other, scores = json.loads(history.read_text()), tmp_path / "other.json", tmp_path / "scores"
     changed = [{"learner": "pa1" if one["learner"] == LEARNER else one["learner"]} for one in plans[1]["models"]]
     wanted = [plans[0] | {"models": [{"learner": "pa1"}]}, plans[1] | {"models": changed}, *plans[2:]]
@@ -120,7 +120,7 @@ def test_a_history_that_might_have_been(planned: FaultScenario, history: Path, t
     assert all(b'"learner":"pa1"' in line for line in found[:400])
 
 
-def test_what_the_worker_said_is_what_it_wrote(planned: FaultScenario) -> None:
+def test_the_workers_figures_equal_its_outputs(planned: FaultScenario) -> None:
     begin = "--from", "0:200", "--from", "1:250"
     place = planned.bootstrap, planned.topic, planned.group
     learners = "--learner", CHALLENGER, "--learner", "pa1", "--learner", OF_RIVER
@@ -144,7 +144,7 @@ def test_what_the_worker_said_is_what_it_wrote(planned: FaultScenario) -> None:
 
 
 @pytest.mark.slow
-def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str) -> None:
+def test_figures_from_an_offset_equal_those_of_a_challenger_added_there(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "add", CHALLENGER, at=[200])
@@ -152,19 +152,17 @@ def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str
     rows = rows_of(evaluate(kafka, scenario.topic, scenario.group, "--learner", CHALLENGER, "--from", "200", "--json"))
     last = [json.loads(value) for value in written(scenario, "accuracy", 0)][-1]
     assert (last["learner"], last["offset"], last["labels"]) == (CHALLENGER, ROWS - 1, ROWS - 200)
-    assert picked(rows[0, CHALLENGER], FIGURES + TESTED) == picked(last, FIGURES + TESTED)
+    assert selected(rows[0, CHALLENGER], FIGURES + TESTED) == selected(last, FIGURES + TESTED)
     assert min(last["better_p"], last["worse_p"]) < 1.0
-    assert (None, "worker") not in rows, "one partition needs no sum"
+    assert (None, "worker") not in rows, "with one partition there is no total"
 
 
 LABELS = "with the rows", "in a topic", "among the rows"
 
 
 @pytest.mark.parametrize("labels", slow_but(LABELS[:1], LABELS))
-def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
-    kafka: str, labels: str, tmp_path: Path
-) -> None:
-    """And another one those of a group that really runs it, as far as the order of labels is the same."""
+def test_the_groups_own_learner_gets_exactly_the_workers_figures(kafka: str, labels: str, tmp_path: Path) -> None:
+    """Another learner gets the figures of a group that runs it, as far as the order of labels is the same."""
     topic, group, label_topic = unique("events"), unique("group"), unique("labels")
     create_topic(kafka, topic, 2)
     streams = {p: late_stream(ROWS, seed=p) for p in range(2)}
@@ -204,9 +202,9 @@ def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
         assert (same["won"], same["lost"]) == (0, 0)
         assert other["labels"] == worker["labels"] > (100 if labels == "with the rows" else 900)
         assert other["won"] + other["lost"] > 0
-        said, kept = later[partition, "worker"], later[partition, LEARNER]
-        assert 0 < kept["labels"] == said["labels"] < worker["labels"]
-        assert labels != "with the rows" or picked(kept, FIGURES) == picked(said, FIGURES)
+        of_worker, of_learner = later[partition, "worker"], later[partition, LEARNER]
+        assert 0 < of_learner["labels"] == of_worker["labels"] < worker["labels"]
+        assert labels != "with the rows" or selected(of_learner, FIGURES) == selected(of_worker, FIGURES)
         for learner, row in ((LEARNER, worker), (CHALLENGER, other)):
             if labels == "in a topic" and learner == CHALLENGER:
                 continue  # another group may merge both topics in another order
@@ -216,14 +214,16 @@ def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
             )  # fmt: skip
             assert shown.code == 0, shown
             (state,) = json.loads(shown.stdout)["learners"]
-            assert picked(row, FIGURES) == picked(state["metrics"], FIGURES)
+            assert selected(row, FIGURES) == selected(state["metrics"], FIGURES)
 
 
-def test_what_cannot_be_is_refused_in_a_sentence(planned: FaultScenario, history: Path, tmp_path: Path) -> None:
+def test_invalid_combinations_are_refused_with_one_sentence(
+    planned: FaultScenario, history: Path, tmp_path: Path
+) -> None:
     plans = json.loads(history.read_text())
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps([plans[0], plans[1] | {"models": [{"learner": "no_such_learner"}]}]))
-    for words, said in (
+    for words, message in (
         (("--learner", "no_such_learner"), "no learner 'no_such_learner'"),
         (("--learner", "ogd_huber"), "regression"),
         (("--learner", "pa1", "--from", "5000"), f"up to {ROWS} only"),
@@ -235,14 +235,14 @@ def test_what_cannot_be_is_refused_in_a_sentence(planned: FaultScenario, history
     ):
         done = evaluate(planned.bootstrap, planned.topic, planned.group, *words)
         assert (done.code, done.stdout) == (2, ""), done
-        assert said in done.stderr, done
+        assert message in done.stderr, done
         assert done.stderr.count("\n") == 1, done
     done = evaluate(planned.bootstrap, planned.topic, "nobody", "--learner", "pa1")
     assert done.code == 2
     assert "no worker of group nobody has run" in done.stderr
 
 
-def test_the_table_names_both_sides_and_says_where_the_workers_figures_are_from(planned: FaultScenario) -> None:
+def test_the_table_names_both_sides_and_the_source_of_the_workers_figures(planned: FaultScenario) -> None:
     done = evaluate(planned.bootstrap, planned.topic, planned.group, "--learner", "no_change")
     assert done.code == 0, done
     assert f"worker: {LEARNER}, {CHALLENGER}, {CHALLENGER}:r=2" in done.stdout
@@ -300,13 +300,13 @@ def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) ->
     assert last["offset"] == ROWS - 1
     shared = [key for key in last if key in worker and key not in ("learner", "partition")]
     assert {"labels", "window"} < set(shared)
-    assert picked(worker, tuple(shared)) == picked(last, tuple(shared))
+    assert selected(worker, tuple(shared)) == selected(last, tuple(shared))
     assert rows[0, "no_change"]["won"] + rows[0, "no_change"]["lost"] > 10
 
 
 @pytest.mark.slow
-def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_path: Path) -> None:
-    """What its learners received is recorded; what others would have received is not."""
+def test_a_group_with_shared_models_can_only_be_replayed_as_it_was(kafka: str, tmp_path: Path) -> None:
+    """The updates that its learners received are recorded; those that others would have received are not."""
     scenario, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share-models", "average:rows=50")
     learn(scenario, 0, 100, *shared)
     for words, at in zip(CHANGES[:2], PLACES[:2], strict=True):
@@ -333,7 +333,7 @@ def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_p
 
 
 @pytest.fixture
-def kept(kafka: str, tmp_path: Path) -> tuple[FaultScenario, str]:
+def group_keeping_all(kafka: str, tmp_path: Path) -> tuple[FaultScenario, str]:
     """A group of one partition with a topic of snapshots that keeps all, and its plans in a file."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
@@ -355,10 +355,10 @@ def delete_before(scenario: FaultScenario, topic: str, offset: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
-    kept: tuple[FaultScenario, str], tmp_path: Path
+def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_still_exist(
+    group_keeping_all: tuple[FaultScenario, str], tmp_path: Path
 ) -> None:
-    scenario, plans = kept
+    scenario, plans = group_keeping_all
     delete_before(scenario, scenario.topic, 350)
     place = scenario.bootstrap, scenario.topic, scenario.group
     done = evaluate(*place, "--learner", CHALLENGER, "--json")
@@ -385,9 +385,11 @@ def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
 
 
 @pytest.mark.slow
-def test_a_file_of_plans_says_what_compaction_has_taken_away(kept: tuple[FaultScenario, str], tmp_path: Path) -> None:
-    """No snapshot of the first plan is left: the file says with which models the group began."""
-    scenario, plans = kept
+def test_a_file_of_plans_has_the_models_that_compaction_has_removed(
+    group_keeping_all: tuple[FaultScenario, str], tmp_path: Path
+) -> None:
+    """No snapshot of the first plan is left: the file lists the models with which the group began."""
+    scenario, plans = group_keeping_all
     chunks = [one for one in read_all(scenario.bootstrap, f"{scenario.prefix}.snapshots") if one.key == b"0.0"]
     delete_before(scenario, f"{scenario.prefix}.snapshots", chunks[-1].offset)
     files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")

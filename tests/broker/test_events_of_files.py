@@ -50,7 +50,7 @@ def shop(tmp_path: Path) -> Path:
     return path
 
 
-def worked(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
+def worker_scores(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
     """Scores of a worker with these options on a topic, and how many events it rejects."""
     group = unique("group")
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", *options)
@@ -60,8 +60,8 @@ def worked(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
     return dict(found), sum("set-aside" not in headers for headers in unused)
 
 
-def evaluated(path: Path, tmp_path: Path, *options: str, partitions: int = PARTITIONS) -> tuple[Scores, int]:
-    """The same for an evaluation, which distributes rows to partitions as a replay does."""
+def evaluated_scores(path: Path, tmp_path: Path, *options: str, partitions: int = PARTITIONS) -> tuple[Scores, int]:
+    """The same for an evaluation, which distributes rows over partitions as a replay does."""
     out = tmp_path / "scores.jsonl"
     words = "--partitions", str(partitions), "--scores", str(out), "--json"
     done = driftway("evaluate", str(path), *words, *options)
@@ -83,20 +83,20 @@ def replayed(kafka: str, topic: str, path: Path, *options: str, partitions: int 
     assert done.code == 0, done
 
 
-def test_rows_as_they_stand_give_the_bits_of_an_evaluation(kafka: str, shop: Path, tmp_path: Path) -> None:
+def test_complete_rows_give_the_bits_of_an_evaluation(kafka: str, shop: Path, tmp_path: Path) -> None:
     topic = unique("SHOP")
     replayed(kafka, topic, shop, "--raw")
     learned = *SCHEMA, "--missing", "mean", "--learner", "arow"
-    wanted = evaluated(shop, tmp_path, *learned)
-    assert wanted[1] == len(range(7, ROWS, 500)), "a bought of `maybe` costs the label alone"
+    wanted = evaluated_scores(shop, tmp_path, *learned)
+    assert wanted[1] == len(range(7, ROWS, 500)), "a wrong value of `bought` invalidates only the label"
     assert len(wanted[0]) == ROWS - wanted[1]
-    require_same(worked(kafka, topic, *learned), wanted)
+    require_same(worker_scores(kafka, topic, *learned), wanted)
     dry = tmp_path / "shop.jsonl"
     assert driftway("replay", str(shop), "--raw", "--dry-run", str(dry), "--quiet").code == 0
-    require_same(evaluated(dry, tmp_path, *learned), wanted)
+    require_same(evaluated_scores(dry, tmp_path, *learned), wanted)
 
 
-def test_numbers_that_are_missing_are_filled_likewise(kafka: str, shop: Path, tmp_path: Path) -> None:
+def test_missing_numbers_are_filled_in_as_by_an_evaluation(kafka: str, shop: Path, tmp_path: Path) -> None:
     numbers = shop.with_name("numbers.csv")
     cells = [line.split(",") for line in shop.read_text().replace(", street", "").splitlines()]
     chosen = [[row[6], row[5], row[8]] for row in cells if row[5] != "much" and row[8] != "maybe"]
@@ -105,13 +105,13 @@ def test_numbers_that_are_missing_are_filled_likewise(kafka: str, shop: Path, tm
     replayed(kafka, topic, numbers, "--label", "bought", *labels)
     for policy in ("last", "mean", "reject"):
         learned = *labels, "--missing", policy, "--learner", "arow"
-        wanted = evaluated(numbers, tmp_path, *learned, "--label", "bought")
+        wanted = evaluated_scores(numbers, tmp_path, *learned, "--label", "bought")
         assert (wanted[1] == 0) == (policy != "reject")
-        require_same(worked(kafka, topic, *learned), wanted)
+        require_same(worker_scores(kafka, topic, *learned), wanted)
 
 
 @pytest.mark.slow
-def test_a_worker_goes_on_where_a_training_on_the_same_events_ended(kafka: str, shop: Path, tmp_path: Path) -> None:
+def test_a_worker_continues_where_training_on_the_same_events_ended(kafka: str, shop: Path, tmp_path: Path) -> None:
     topic, trained = unique("SHOP"), 1500
     replayed(kafka, topic, shop, "--raw", partitions=1)
     of_file, of_topic = tmp_path / "file.driftway", tmp_path / "topic.driftway"
@@ -125,5 +125,5 @@ def test_a_worker_goes_on_where_a_training_on_the_same_events_ended(kafka: str, 
     assert file.warm_start().state == from_topic.warm_start().state
     assert file.warm_start().filling == from_topic.warm_start().filling != b""
     begin = "--warm-start", str(of_file), "--learner", "arow"
-    wanted = evaluated(shop, tmp_path, *begin[:2], "--skip", str(trained), partitions=1)
-    require_same(worked(kafka, topic, *begin, "--start", str(trained)), wanted)
+    wanted = evaluated_scores(shop, tmp_path, *begin[:2], "--skip", str(trained), partitions=1)
+    require_same(worker_scores(kafka, topic, *begin, "--start", str(trained)), wanted)

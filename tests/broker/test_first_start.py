@@ -1,4 +1,4 @@
-"""What does not fit is told before the group is joined, and no input is ever altered."""
+"""Unsuitable topics and settings are reported before the worker joins the group, and no input is altered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def partitions(kafka: str, topic: str) -> int:
 
 
 @pytest.mark.parametrize("name", slow_but(["__consumer_offsets"], ["__consumer_offsets", "__transaction_state"]))
-def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str, name: str) -> None:
+def test_an_internal_topic_of_kafka_is_refused_as_input(kafka: str, topic: str, group: str, name: str) -> None:
     done = driftway("worker", "--input", name, "--group", group, "--bootstrap", kafka, "--stop-at-end")
     assert (done.code, done.stderr.splitlines()[-1]) == (
         2,
@@ -35,7 +35,7 @@ def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str,
 
 
 @pytest.mark.parametrize("kind", slow_but(["predictions"], ["predictions", "rejected", "snapshots", "alarms"]))
-def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group: str, kind: str) -> None:
+def test_an_output_of_the_group_is_refused_as_its_input(kafka: str, topic: str, group: str, kind: str) -> None:
     create_topic(kafka, topic, 1)
     output = create_topic(kafka, f"{topic}.{group}.{kind}", 1)
     done = driftway("worker", "--input", output, "--group", group, "--bootstrap", kafka, "--stop-at-end")
@@ -44,7 +44,7 @@ def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group:
 
 
 @pytest.mark.parametrize("policy", slow_but(["delete"], ["delete", "compact,delete"]))
-def test_snapshots_that_are_not_compacted_are_told(kafka: str, topic: str, group: str, policy: str) -> None:
+def test_a_snapshot_topic_that_is_not_compacted_is_reported(kafka: str, topic: str, group: str, policy: str) -> None:
     create_topic(kafka, topic, 1)
     snapshots = create_topic(kafka, f"{topic}.{group}.snapshots", 1, cleanup_policy=policy)
     produce(kafka, topic, EVENTS)
@@ -57,7 +57,7 @@ def test_snapshots_that_are_not_compacted_are_told(kafka: str, topic: str, group
     assert (checked.code, message in checked.stderr) == (1, True), checked
 
 
-def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str, group: str) -> None:
+def test_an_output_that_accepts_no_records_is_reported(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     name = create_topic(kafka, f"{topic}.{group}.predictions", 1, min_insync_replicas="2")
     produce(kafka, topic, EVENTS)
@@ -67,7 +67,7 @@ def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str
     assert JOINED not in done.stderr
 
 
-def test_a_session_that_the_brokers_do_not_allow_ends_the_worker(kafka: str, topic: str, group: str) -> None:
+def test_a_session_timeout_that_the_brokers_do_not_allow_ends_the_worker(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     session = "-X", "session.timeout.ms=10", "--learner", "pa1"
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, *session, seconds=60)
@@ -82,7 +82,7 @@ REFUSING = {
 
 
 @pytest.mark.parametrize("setting", slow_but(["cleanup_policy=compact"], REFUSING))
-def test_an_output_whose_settings_refuse_records_is_told(kafka: str, topic: str, group: str, setting: str) -> None:
+def test_an_output_whose_settings_refuse_records_is_reported(kafka: str, topic: str, group: str, setting: str) -> None:
     option, _, value = setting.partition("=")
     create_topic(kafka, topic, 1)
     name = create_topic(kafka, f"{topic}.{group}.predictions", 1, **{option: value})
@@ -101,7 +101,9 @@ def test_an_output_whose_settings_refuse_records_is_told(kafka: str, topic: str,
         pytest.param(3, "another", marks=pytest.mark.slow),
     ],
 )
-def test_a_label_topic_with_other_partitions_is_told(kafka: str, topic: str, group: str, n: int, says: str) -> None:
+def test_a_label_topic_with_another_number_of_partitions_is_reported(
+    kafka: str, topic: str, group: str, n: int, says: str
+) -> None:
     create_topic(kafka, topic, 2)
     labels = f"{topic}-labels"
     if n:
@@ -114,7 +116,7 @@ def test_a_label_topic_with_other_partitions_is_told(kafka: str, topic: str, gro
     assert not n or partitions(kafka, labels) == n
 
 
-def test_a_label_topic_does_not_grow_with_the_input(kafka: str, topic: str, group: str) -> None:
+def test_no_partitions_are_added_to_a_label_topic_when_the_input_grows(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     labels = create_topic(kafka, f"{topic}-labels", 1)
     produce(kafka, topic, EVENTS)

@@ -33,7 +33,7 @@ def member(scenario: FaultScenario, protocol: str, *more: str) -> Driftway:
 
 
 @pytest.mark.parametrize("protocol", slow_but(["consumer"], PROTOCOLS))
-def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str, protocol: str) -> None:
+def test_workers_that_join_and_leave_neither_change_scores_nor_cause_gaps(kafka: str, protocol: str) -> None:
     scenario = FaultScenario(kafka, partitions=4, rows=3000)
     with scenario.auditor() as auditor, member(scenario, protocol) as first:
         first.await_text("running")
@@ -55,7 +55,7 @@ def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str
     auditor.require(scenario.expected)
 
 
-def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
+def by_offset(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
     """(input partition, offset) -> all its predictions, in log order."""
     found: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for record in records:
@@ -64,7 +64,7 @@ def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
     return found
 
 
-def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> None:
+def test_at_least_once_learns_each_row_once_and_repeats_the_same_bytes(kafka: str) -> None:
     """Killed after writing outputs but not their offsets: they appear twice, with equal bytes; no row is missing."""
     scenario = FaultScenario(kafka, partitions=2, rows=3000)
     options = ("--guarantee", "at-least-once", "-X", "group.instance.id=one")
@@ -75,16 +75,16 @@ def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> 
             assert victim.wait() == -9, victim.summary()
     with Driftway(*scenario.worker(*options, "--stop-at-end")) as last:
         assert last.wait() == 0, last.summary()
-    found = by_place(read_all(kafka, f"{scenario.prefix}.predictions", committed=False))
+    found = by_offset(read_all(kafka, f"{scenario.prefix}.predictions", committed=False))
     assert found.keys() == scenario.expected.keys()
     assert {place: read_json(values[-1])["score"] for place, values in found.items()} == scenario.expected
-    assert max(len(values) for values in found.values()) > 1, "the kills came too late to show anything"
+    assert max(len(values) for values in found.values()) > 1, "the kills came too late to have an effect"
     for place, values in found.items():
         assert len(set(values)) == 1, f"{place} was predicted differently: {values}"
 
 
-def test_at_least_once_repeats_nothing_when_nobody_dies(kafka: str) -> None:
-    """This holds across a rebalance too, as a revoked partition is committed first."""
+def test_at_least_once_repeats_nothing_if_no_worker_dies(kafka: str) -> None:
+    """This also holds for a rebalance, as a revoked partition is committed first."""
     scenario = FaultScenario(kafka, partitions=2, rows=2000)
     options = ("--guarantee", "at-least-once")
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*options)) as first:

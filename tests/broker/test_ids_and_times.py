@@ -1,4 +1,4 @@
-"""Ids that share a float64, and times in a unit, on real topics: each label finds its event, each date is its own."""
+"""Ids that are equal as float64, and times in a unit, on real topics: labels match their events, dates are exact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", slow_but(["in a list"], FORMS))
-def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, topic: str, group: str) -> None:
+def test_labels_match_events_whose_ids_are_equal_as_float64(form: str, kafka: str, topic: str, group: str) -> None:
     (event, label), wrap, options = FORMS[form]
     names = [wrap % f"12345678901234567890123456789{k}" for k in range(4)]
     create_topic(kafka, topic)
@@ -43,7 +43,7 @@ def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, top
     assert f'"id":{names[1]},' in explained.stdout, explained.stderr
 
 
-def test_labels_find_events_by_keys_that_are_binary_numbers(kafka: str, topic: str, group: str) -> None:
+def test_labels_match_events_by_keys_that_are_binary_numbers(kafka: str, topic: str, group: str) -> None:
     """As Java's LongSerializer writes them: most bytes of 128 or more are not UTF-8."""
     numbers = range(100, 160)
     keys = [struct.pack(">q", number) for number in (*numbers, *reversed(numbers))]

@@ -1,4 +1,4 @@
-"""A backlog of events whose labels take longer to read: memory is bounded, and the bytes are those of one partition."""
+"""A backlog of events whose labels take longer to read: memory is bounded, and outputs equal those of one partition."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TIME = 1_700_000_000_000
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let events wait for labels however slow the machine is."""
+    """Let events wait for labels on any machine, however slow."""
     for name in ("MAX_IDLE_SECONDS", "FIRST_MAX_IDLE_SECONDS"):
         monkeypatch.setattr(label_merger, name, 60.0)
 
 
 def backlog(kafka: str, events: int, each: int, older: int) -> tuple[str, str, str]:
-    """Write events with `each` labels, and `older` labels of events that are gone; return the topics and a group."""
+    """Write events with `each` labels, and `older` labels of events that are deleted; return topics and group."""
     topic, labels = create_topic(kafka, unique("events")), create_topic(kafka, unique("labels"))
     producer = Producer(quiet({"bootstrap.servers": kafka}))
     for i in range(-older, events):
@@ -59,10 +59,10 @@ def require_audit(kafka: str, topic: str, labels: str, group: str) -> None:
 
 
 @pytest.mark.parametrize(("client", "begins_late"), [(NATIVE, False), (PYTHON, True)])
-def test_events_that_wait_for_labels_are_bounded(
+def test_the_number_of_events_that_wait_for_labels_is_bounded(
     kafka: str, monkeypatch: pytest.MonkeyPatch, client: str, begins_late: bool
 ) -> None:
-    """Also if all that have waited become ready at once, because the label topic's reader begins late."""
+    """Also if all waiting events become ready at once, because the label topic's reader begins late."""
     topic, labels, group = backlog(kafka, EVENTS, EACH, 0)
     monkeypatch.setattr(backpressure, "MAX_WAITING_EVENTS", MOST)
     monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", BATCH_MESSAGES if begins_late else PIECE)
@@ -77,7 +77,7 @@ def test_events_that_wait_for_labels_are_bounded(
         before, size = sum(task.position for task in worker.tasks.values()), worker.consumer.batch_size
         step()
         taken = sum(task.position for task in worker.tasks.values()) - before
-        assert taken <= size, "all that have waited would keep the loop from polling in time"
+        assert taken <= size, "handling all waiting events would keep the loop from polling in time"
         waiting.extend(task.merger.waiting_events for task in worker.tasks.values() if task.merger is not None)
         largest.append(size)
 
@@ -88,10 +88,8 @@ def test_events_that_wait_for_labels_are_bounded(
     require_audit(kafka, topic, labels, group)
 
 
-def test_labels_that_are_older_than_all_events_do_not_hold_up_theirs(
-    kafka: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where the retention of the events is shorter: more labels than may wait come before the first event."""
+def test_labels_older_than_all_events_do_not_delay_later_labels(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when events have a shorter retention: more labels than may wait come before the first event."""
     topic, labels, group = backlog(kafka, 500, 1, older := 600)
     monkeypatch.setattr(label_consumer, "MAX_WAITING_LABELS", 100)
     monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", 50)

@@ -1,4 +1,4 @@
-"""A label that cannot be used costs the label, not the prediction: also after kills, and after an earlier version."""
+"""An unusable label is set aside and its event is predicted: also after kills, and after an earlier version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD_EVENTS = dict.fromkeys(range(110, ROWS, 500), b"?")
 
 
 def events(seed: int) -> list[bytes]:
-    """Events of which every 40th has a label that is none, and some cannot be used at all."""
+    """Events of which every 40th has an invalid label, and some are entirely unusable."""
     X = np.random.default_rng(seed).normal(size=(ROWS, 3))
     values = encode_events(X, (X[:, 0] > 0).astype(float), 0)
     values[::40] = [value.replace(b'"y":0', b'"y":7').replace(b'"y":1', b'"y":"up"') for value in values[::40]]
@@ -40,7 +40,7 @@ def outputs(kafka: str, prefix: str) -> tuple[list[int], list[int], list[int]]:
 
 
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], [Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT]))
-def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(kafka: str, step: Step) -> None:
+def test_each_event_is_predicted_or_rejected_once_and_the_audit_counts_the_labels(kafka: str, step: Step) -> None:
     topic, group = create_topic(kafka, unique("aside")), unique("group")
     values, fed = events(1), 0
     options = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "auto"
@@ -73,8 +73,8 @@ def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(ka
 
 
 @pytest.mark.slow
-def test_a_stream_of_an_earlier_version_goes_on_and_holds(kafka: str) -> None:
-    """There every such event was rejected. It is killed, so that rows of it are learned again by the new version."""
+def test_a_group_of_an_earlier_version_continues_and_passes_the_audit(kafka: str) -> None:
+    """That version rejected every such event. It is killed, so that the new version learns some of its rows again."""
     topic, group = create_topic(kafka, unique("earlier")), unique("group")
     values, half = events(2), ROWS // 2
     options = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "auto"

@@ -1,4 +1,4 @@
-"""No record stops a partition: what is too large to be passed on is rejected with its beginning, the others go on."""
+"""No record stops a partition: records too large to pass on are rejected with their beginning, the others continue."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
     assert (by_offset[62].value, by_offset[62].key) == (good(1)[0], long[:1024])
     assert (header(by_offset[62], "key-length"), "length" in dict(by_offset[62].headers)) == ("11000000", False)
     assert header(by_offset[62], "key-sha256") == hashlib.sha256(long).hexdigest()
-    assert by_offset[83].value == whole, "what fits is passed on whole"
+    assert by_offset[83].value == whole, "records that fit are passed on completely"
     assert "truncated" not in dict(by_offset[83].headers)
     last = read_all(kafka, f"{topic}.{group}.predictions")[-1]
     assert last.headers == [("driftway-headers-left-out", b"12000005")]
@@ -113,10 +113,10 @@ def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
 
 
 @pytest.mark.parametrize("client", slow_but(["python"], ["native", "python"]))
-def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
+def test_a_rejected_topic_with_a_lower_size_limit_gets_the_beginnings_of_records(
     kafka: str, topic: str, group: str, client: str
 ) -> None:
-    """The limit is known only when the broker refuses: the transaction is aborted, and its rows come again once."""
+    """The limit is known only when the broker refuses: the transaction is aborted, and its rows are repeated once."""
     create_topic(kafka, f"{topic}.{group}.rejected", 1, max_message_bytes="1000000")
     n = fill_topic(kafka, topic, [(b"?" * 3_000_000, None), (b"?" * 500_000, None), (b"?" * 4_000_000, None)])
     done = driftway(*worker(kafka, topic, group, "--client", client))
@@ -140,7 +140,7 @@ def test_nothing_is_lost_or_doubled_when_workers_are_killed_at_truncated_rejecti
 
 
 @pytest.mark.slow
-def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it(
+def test_a_batch_that_cannot_be_decompressed_is_named_with_the_options_to_read_or_skip_it(
     kafka: str, topic: str, group: str
 ) -> None:
     """zstd batches are decompressed up to receive.message.max.bytes; the rows before one are committed."""
@@ -167,15 +167,13 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
     client = admin(kafka)
     for future in client.delete_records([TopicPartition(topic, 0, 21)]).values():
         future.result(20)
-    assert driftway(*worker(kafka, topic, other, *SIZED)).code == 4, "rows are skipped only if asked for"
+    assert driftway(*worker(kafka, topic, other, *SIZED)).code == 4, "rows are skipped only if the option is given"
     assert driftway(*worker(kafka, topic, other, *SIZED, "--on-offset-out-of-range", "earliest")).code == 0
     offsets = [read_json(one.value or b"")["offset"] for one in read_all(kafka, f"{topic}.{other}.predictions")]
     assert offsets == [*range(20), *range(21, n)]
 
 
-def test_a_poll_copies_a_bounded_number_of_bytes_and_what_is_held_does_not_outlast_a_seek(
-    kafka: str, topic: str
-) -> None:
+def test_a_poll_copies_a_bounded_number_of_bytes_and_a_seek_drops_what_is_held(kafka: str, topic: str) -> None:
     values = [b"%02d" % i + b"v" * 8_000_000 for i in range(12)]
     create_topic(kafka, topic, 1)
     for value in values:
@@ -200,8 +198,8 @@ def test_a_poll_copies_a_bounded_number_of_bytes_and_what_is_held_does_not_outla
     fetcher.close()
 
 
-def test_the_producers_queue_is_bounded_in_bytes(kafka: str, topic: str, group: str) -> None:
-    """Rejections of 8 MB, some hundred MB of them: the worker waits for their delivery and commits all."""
+def test_the_queue_of_the_producer_is_bounded_in_bytes(kafka: str, topic: str, group: str) -> None:
+    """Some hundred MB of rejections of 8 MB each: the worker waits for their delivery and commits all."""
     n = fill_topic(kafka, topic, [(b"?" * 8_000_000, None)] * 8)
     with Driftway(*worker(kafka, topic, group)) as child:
         assert child.wait(120) == 0

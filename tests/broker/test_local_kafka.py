@@ -1,4 +1,4 @@
-"""The local Kafka: a real, private broker that leaves nothing behind."""
+"""The local Kafka: a real, private broker that cleans up after itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.kafka import admin, await_until, committed_offset, create_top
 from tests.support.process import ROOT, Driftway
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -59,7 +59,7 @@ def test_transactions_are_real(kafka: str, topic: str) -> None:
     assert [r.value for r in read_all(kafka, topic, committed=False)] == [b"aborted", b"committed"]
 
 
-def test_second_producer_with_the_same_id_fences_the_first(kafka: str, topic: str) -> None:
+def test_a_second_producer_with_the_same_id_fences_the_first(kafka: str, topic: str) -> None:
     from confluent_kafka import KafkaError, KafkaException
 
     create_topic(kafka, topic)
@@ -109,13 +109,13 @@ def test_restart_keeps_port_and_data_even_after_sigkill(tmp_path: Path) -> None:
         create_topic(bootstrap, topic)
         produce(bootstrap, topic, [b"before"])
         own.kill()
-        assert gone(pid)
+        assert has_ended(pid)
         assert own.exit_code() == -signal.SIGKILL
         own.restart()
         assert own.bootstrap == bootstrap
         produce(bootstrap, topic, [b"after"])
         assert [record.value for record in read_all(bootstrap, topic)] == [b"before", b"after"]
-    with LocalKafka(data_dir=tmp_path / "kept") as again:  # another port, same data, not formatted again
+    with LocalKafka(data_dir=tmp_path / "kept") as again:  # the port changes, the data stay and are not formatted again
         assert [record.value for record in read_all(again.bootstrap, topic)] == [b"before", b"after"]
 
 
@@ -132,8 +132,8 @@ def test_stop_leaves_no_process_and_no_directory_and_no_system_java_is_used(monk
     assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
     own.stop()
     own.stop()
-    assert gone(pid)
-    assert gone(guard.pid)
+    assert has_ended(pid)
+    assert has_ended(guard.pid)
     assert not home.exists()
 
 
@@ -154,22 +154,22 @@ def test_no_process_outlives_a_sigkill(victim: str) -> None:
         (parent if victim == "parent" else guard).send_signal(signal.SIGKILL)
         if victim == "guard" and not sys.platform.startswith("linux"):
             parent.communicate()
-        await_until(lambda: gone(java.pid), 20, "Java has ended")
+        await_until(lambda: has_ended(java.pid), 20, "Java has ended")
         if victim == "guard":
-            parent.communicate()  # the parent cleans up in place of the dead guard
+            parent.communicate()  # the parent cleans up instead of the dead guard
             assert parent.returncode == 0
-        await_until(lambda: gone(guard.pid) and not Path(home).exists(), 20, "guard and directory are gone")
+        await_until(lambda: has_ended(guard.pid) and not Path(home).exists(), 20, "guard and directory are gone")
 
 
 @pytest.mark.slow
-def test_from_the_second_time_on_no_java_is_started_to_format_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_start_runs_java_to_format_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     started, start = list[str](), SupervisedProcess.start
 
-    def noted(self: SupervisedProcess, argv: list[str], log: Path) -> int:
+    def recorded_start(self: SupervisedProcess, argv: list[str], log: Path) -> int:
         started.extend(word for word in argv if word.startswith("kafka."))
         return start(self, argv, log)
 
-    monkeypatch.setattr(SupervisedProcess, "start", noted)
+    monkeypatch.setattr(SupervisedProcess, "start", recorded_start)
     for _ in range(2):
         with LocalKafka():
             pass
@@ -188,8 +188,8 @@ def test_the_second_start_uses_the_startup_cache_that_the_first_has_written(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     shutil.copytree(jars, distribution.cache_home(), ignore=shutil.ignore_patterns("startup-*"))
 
-    def told(own: LocalKafka) -> tuple[list[str], str]:
-        """Its options of Java, and what Java has printed but for Kafka's use of old methods."""
+    def java_options_and_output(own: LocalKafka) -> tuple[list[str], str]:
+        """Its Java options, and Java's output except warnings about Kafka's use of old methods."""
         options = [word for word in psutil.Process(own.pid).cmdline() if "AOTCache" in word]
         lines = (own.log.parent / "java.log").read_text().splitlines()
         return options, "\n".join(line for line in lines if not line.startswith("WARNING: "))
@@ -197,7 +197,7 @@ def test_the_second_start_uses_the_startup_cache_that_the_first_has_written(
     seconds = []
     for option in ("AOTCacheOutput", "AOTCache"):
         with LocalKafka() as own:
-            (given,), printed = told(own)
+            (given,), printed = java_options_and_output(own)
             assert given.startswith(f"-XX:{option}={distribution.cache_home()}/startup-")
             assert printed == ""
             seconds.append(sum(psutil.Process(own.pid).cpu_times()[:2]))
@@ -205,7 +205,7 @@ def test_the_second_start_uses_the_startup_cache_that_the_first_has_written(
     assert sorted(path.suffix for path in distribution.cache_home().glob("startup-*")) == [".aot", ".lock"]
 
 
-def test_taken_port_is_one_sentence() -> None:
+def test_a_port_in_use_is_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -214,32 +214,32 @@ def test_taken_port_is_one_sentence() -> None:
             LocalKafka(port=port).start()
 
 
-def test_kafka_that_ends_early_says_why_and_where() -> None:
+def test_a_kafka_that_ends_early_reports_the_reason_and_its_log() -> None:
     with pytest.raises(Failure, match=r"exit code 1 .*message\.max\.bytes.*\(log: .*\.log\)") as caught:
         LocalKafka(properties={"message.max.bytes": "many"}).start()
     assert "many" in take_log(caught.value)
 
 
-def test_senseless_heap_says_why() -> None:
+def test_an_invalid_heap_size_is_reported() -> None:
     with pytest.raises(Failure, match="Invalid maximum heap size") as caught:
         LocalKafka(heap="much").start()
     take_log(caught.value)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_read_only_data_directory_is_one_sentence(tmp_path: Path) -> None:
+def test_a_read_only_data_directory_is_one_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageFailure, match="cannot be written: Permission denied"):
         LocalKafka(data_dir=tmp_path / "data").start()
 
 
-def test_data_directory_below_a_file_is_one_sentence(tmp_path: Path) -> None:
+def test_a_data_directory_below_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageFailure, match="cannot be written: Not a directory"):
         LocalKafka(data_dir=tmp_path / "file" / "data").start()
 
 
-def test_command_prints_its_address_and_ends_with_sigterm(tmp_path: Path) -> None:
+def test_the_command_prints_its_address_and_ends_on_sigterm(tmp_path: Path) -> None:
     with Driftway("broker", "--port", "0", "--data", str(tmp_path / "data")) as broker:
         broker.await_condition(lambda: broker.stdout.endswith("\n"), "the address on stdout")
         bootstrap = broker.stdout.strip()
@@ -247,11 +247,11 @@ def test_command_prints_its_address_and_ends_with_sigterm(tmp_path: Path) -> Non
         java = next(p for p in psutil.Process(broker.pid).children(recursive=True) if "java" in p.name())
         broker.terminate()
         assert broker.wait(30) == 0
-        assert gone(java.pid)
+        assert has_ended(java.pid)
         assert broker.stdout == f"{bootstrap}\n"
 
 
-def test_command_notices_that_kafka_died() -> None:
+def test_the_command_notices_that_kafka_has_died() -> None:
     with Driftway("broker", "--port", "0") as broker:
         broker.await_condition(lambda: broker.stdout.endswith("\n"), "the address on stdout")
         java = next(p for p in psutil.Process(broker.pid).children(recursive=True) if "java" in p.name())

@@ -24,7 +24,7 @@ from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.columns import ListColumn
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, committed_place, snapshots
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
@@ -100,7 +100,7 @@ class Forger:
 
 
 def outputs_of(scenario: FaultScenario, first: int, last: int) -> Outputs:
-    """Compute the outputs of a worker for input offsets `first` to `last`."""
+    """Compute a worker's outputs for input offsets `first` to `last`."""
     settings = replace(MODEL, detectors=tuple(map(Spec.parse, scenario.detectors)))
     model, written = Model(settings, 0, scenario.group), [r.value for r in read_all(scenario.bootstrap, scenario.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
@@ -125,7 +125,7 @@ def cut_out(scenario: FaultScenario, first: int, last: int, kept: Outputs | None
     aborted.write_outputs(outputs)
     spans |= aborted.flush()
     aborted.abort()
-    position = CommitRecord(last, first, where(scenario)[1], spans)
+    position = CommitRecord(last, first, committed_place(scenario)[1], spans)
     Forger(scenario).commit(position)
     return position
 
@@ -155,7 +155,7 @@ def require_audited(scenario: FaultScenario, *more: str) -> None:
 
 
 @pytest.mark.parametrize("by", slow_but([-100], [-100, 100]))
-def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, by: int) -> None:
+def test_an_offset_moved_by_hand_with_its_old_pointer_is_ignored(kafka: str, by: int) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 800)
     commit(scenario, 500 + by, committed_offset(kafka, scenario.group, scenario.topic)[1])
@@ -164,7 +164,7 @@ def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, 
     require_same(scenario, once=range(1000))
 
 
-def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
+def test_the_offset_of_an_aborted_transaction_is_ignored(kafka: str) -> None:
     """Its pointer names an aborted snapshot, and an aborted position record agrees with it."""
     scenario = learned(kafka)
     scenario.fill(500, 800)
@@ -184,8 +184,8 @@ def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
 @pytest.mark.parametrize(
     "commits", slow_but([[(500, 600), (600, 700)]], [[(500, 600)], [(500, 600), (600, 700)]]), ids=["one", "two"]
 )
-def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
-    """They are written again in every topic, in order, with the same bits, before any new output."""
+def test_outputs_whose_transaction_was_aborted_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
+    """They are written to every topic, in order, with the same bits, before any new output."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 500, *EVERY_COMMIT)
     scenario.write(BAD)
@@ -203,7 +203,7 @@ def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[t
     require_audited(scenario)
 
 
-def test_only_what_is_missing_is_written_again(kafka: str) -> None:
+def test_only_missing_outputs_are_written_again(kafka: str) -> None:
     """Half of a commit's predictions are visible: a premature transaction marker has split them."""
     scenario = learned(kafka)
     scenario.fill(500, 800)
@@ -216,13 +216,13 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
     first, last = spans[f"{scenario.prefix}.predictions"], unseen.flush()[f"{scenario.prefix}.predictions"]
     unseen.abort()
     outputs = {f"{scenario.prefix}.predictions": OffsetRange(first.first, last.last, 100)}
-    Forger(scenario).commit(CommitRecord(600, 500, where(scenario)[1], outputs))
+    Forger(scenario).commit(CommitRecord(600, 500, committed_place(scenario)[1], outputs))
     learn(scenario, 800, 1000)
     require_same(scenario, once=range(1000))
     require_in_order(scenario)
 
 
-def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: str) -> None:
+def test_outputs_missing_from_one_commit_but_not_the_next_are_written_once(kafka: str) -> None:
     """The first commit lacks its alarms, the second its predictions; neither topic may be rewritten in full."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(scenario, 0, 500, *EVERY_COMMIT)
@@ -238,7 +238,7 @@ def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: st
     assert found == Counter(expected_alarms(scenario)[0])
 
 
-def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
+def test_missing_outputs_that_cannot_be_recomputed_are_refused_without_the_option(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 800)
     cut_out(scenario, 500, 600)
@@ -250,7 +250,7 @@ def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(ka
     assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(600, 1000)]
 
 
-def test_pointer_without_a_position_is_refused(kafka: str) -> None:
+def test_a_snapshot_pointer_without_a_position_record_is_refused(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete")
     learn(scenario, 0, 500)
@@ -261,7 +261,7 @@ def test_pointer_without_a_position_is_refused(kafka: str) -> None:
     require_same(scenario, once=range(1000))
 
 
-def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
+def test_a_position_record_of_an_earlier_version_is_read(kafka: str) -> None:
     scenario = learned(kafka)
     forger = Forger(scenario)
     forger.write(snapshots(scenario), [b"500"], [commit_record_key(0)])
@@ -271,7 +271,7 @@ def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
     require_same(scenario, once=range(1000))
 
 
-def test_group_may_go_from_one_guarantee_to_the_other_and_back(kafka: str) -> None:
+def test_a_group_may_change_its_guarantee_and_change_back(kafka: str) -> None:
     """At-least-once writes no position records, so the newest one in the log is outdated."""
     scenario = learned(kafka)
     learn(scenario, 500, 600, "--guarantee", "at-least-once")

@@ -1,6 +1,6 @@
-"""The log of snapshots has lost commit records, and other logs have not lost what those commits wrote; or the reverse.
+"""The snapshot log has lost commit records, but other logs still have what those commits wrote; or the reverse.
 
-So it is after an unclean election of a leader (`tests/fault/test_unclean_election.py`); here the logs are forged.
+This happens after an unclean leader election (`tests/fault/test_unclean_election.py`); here the logs are forged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.broker.test_log_decides import (
     without,
 )
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, committed_place
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import committed_offset
 from tests.support.selection import slow_but
 
 
 def write_unrecorded(scenario: FaultScenario, outputs: Outputs) -> dict[str, OffsetRange]:
-    """Commit outputs whose commit record is not there."""
+    """Commit outputs without a commit record."""
     forger = Forger(scenario)
     forger.write_outputs(outputs)
     spans = forger.flush()
@@ -42,7 +42,7 @@ def without_points(scenario: FaultScenario, first: int, end: int) -> Outputs:
 
 
 def require_all_once(scenario: FaultScenario) -> None:
-    """Require one prediction of each of 1,000 rows, in their order, and an audit without a complaint."""
+    """Require one prediction for each of 1,000 rows, in order, and a successful audit."""
     require_same(scenario, once=range(1000))
     require_in_order(scenario)
     require_audited(scenario)
@@ -60,8 +60,8 @@ def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: st
     require_all_once(scenario)
 
 
-def test_what_is_missing_among_unrecorded_outputs_is_completed(kafka: str) -> None:
-    """The accuracy points are missing, and the predictions of the second half."""
+def test_unrecorded_outputs_with_gaps_are_completed(kafka: str) -> None:
+    """The accuracy points and the predictions of the second half are missing."""
     scenario = learned(kafka)
     scenario.fill(500, 600)
     write_unrecorded(scenario, without_points(scenario, 500, 550))
@@ -70,7 +70,7 @@ def test_what_is_missing_among_unrecorded_outputs_is_completed(kafka: str) -> No
     require_all_once(scenario)
 
 
-def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
+def test_unrecorded_outputs_that_cannot_be_recomputed_are_refused_without_the_option(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 800)
     write_unrecorded(scenario, outputs_of(scenario, 500, 600))
@@ -82,8 +82,8 @@ def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told
     assert {offset: len(scores) for (_, offset), scores in predicted(scenario).items()} == dict.fromkeys(range(1000), 1)
 
 
-def test_outputs_lost_before_the_oldest_commit_record_are_found(kafka: str) -> None:
-    """Compaction has removed the record of a commit whose outputs are gone as well."""
+def test_outputs_lost_before_the_oldest_commit_record_are_detected(kafka: str) -> None:
+    """Compaction has removed the record of a commit whose outputs are lost too."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 500, *EVERY_COMMIT)
     scenario.fill(500, 800)
@@ -97,8 +97,8 @@ def test_outputs_lost_before_the_oldest_commit_record_are_found(kafka: str) -> N
     require_all_once(scenario)
 
 
-def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
-    """Behind a cut a marker may stand where a commit's only record was; no reader sees it."""
+def test_a_transaction_marker_at_the_offset_of_an_output_does_not_count_as_output(kafka: str) -> None:
+    """After a cut, a marker may have the offset of a commit's only record; no reader sees it."""
     scenario = learned(kafka)
     scenario.fill(500, 800)
     predictions = f"{scenario.prefix}.predictions"
@@ -106,6 +106,8 @@ def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
     forger.write_outputs(without_points(scenario, 500, 501))
     marker = forger.flush()[predictions].last + 1
     forger.abort()
-    Forger(scenario).commit(CommitRecord(501, 500, where(scenario)[1], {predictions: OffsetRange(marker, marker, 1)}))
+    Forger(scenario).commit(
+        CommitRecord(501, 500, committed_place(scenario)[1], {predictions: OffsetRange(marker, marker, 1)})
+    )
     learn(scenario, 800, 1000)
     require_all_once(scenario)

@@ -1,4 +1,4 @@
-"""The models of a group are changed while workers run: at fixed offsets, whatever dies, and provable afterwards."""
+"""The models of a group change while workers run: at fixed offsets, despite kills, and verified by the audit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGES = (
     ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2"), ("rollback",), ("drop", LEARNER),
 )  # fmt: skip
 PLACES = [(200, 250), (400, 430), (600, 600), (800, 850), (1000, 1000)]
-"""Where the two partitions take each of the plans."""
+"""Offsets at which the two partitions apply each plan."""
 PLAIN = "--accuracy-every", str(EVERY)
 
 
@@ -40,7 +40,7 @@ def models(scenario: FaultScenario, *arguments: str) -> Finished:
 
 
 def change(scenario: FaultScenario, *arguments: str, at: Sequence[int] = ()) -> None:
-    """Run a command that must succeed; `at` are the offsets at which the partitions take the plan."""
+    """Run a command that must succeed; `at` are the offsets at which the partitions apply the plan."""
     places = (word for partition, offset in enumerate(at) for word in ("--at", f"{partition}:{offset}"))
     done = models(scenario, *arguments, *places)
     assert done.code == 0, done
@@ -65,12 +65,12 @@ def columns(values: list[bytes], first: int) -> tuple[Any, ...]:
 
 
 def places(plans: Sequence[dict[str, Any]], partition: int) -> list[tuple[int, ModelPlan]]:
-    """Where a partition took plans, of a history as `driftway models history --json` prints it."""
+    """Where a partition applied plans, from the output of `driftway models history --json`."""
     return [(place.offset, place.plan) for place in history_of("the history", plans).places(partition)]
 
 
 def expected(scenario: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
-    """Predictions and accuracy points of one undisturbed run, in pieces of other sizes than any worker's."""
+    """Predictions and accuracy points of one undisturbed run, in batches of other sizes than any worker's."""
     model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, scenario.group)
     events = scenario.events[partition][:rows]
     predictions, points, done = list[bytes](), list[bytes](), 0
@@ -98,7 +98,7 @@ def require_expected(scenario: FaultScenario, rows: int = ROWS) -> None:
             assert found == values, (name, partition)
 
 
-def test_champion_and_challengers_change_at_offsets(kafka: str) -> None:
+def test_champion_and_challengers_change_at_the_planned_offsets(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", PYTHON)) as worker:
         scenario.fill(0, 100)
@@ -122,8 +122,8 @@ def test_champion_and_challengers_change_at_offsets(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
-def test_a_worker_killed_while_it_takes_plans(kafka: str, step: Step) -> None:
-    """At its first commit, which takes the plan that is there, and around an offset at which another is taken."""
+def test_outputs_are_exact_if_a_worker_is_killed_while_it_applies_plans(kafka: str, step: Step) -> None:
+    """At its first commit, which applies the existing plan, and around an offset at which another is applied."""
     scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
     options = scenario.worker(*PLAIN, "--client", NATIVE)
     with scenario.auditor() as auditor:

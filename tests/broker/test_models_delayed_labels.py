@@ -1,4 +1,4 @@
-"""The models and features of a group whose labels come late are changed while workers run and die."""
+"""The models and features of a group with late labels change while workers run and are killed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ OTHER_FEATURES = (
 
 @dataclass
 class LateScenario:
-    """Partitions of events whose labels come late, in the input or in a topic of their own."""
+    """Partitions of events whose labels come late, in the input or in their own topic."""
 
     kafka: str
     label_topic: bool
     named: bool = False
-    """Whether the features of an event are fields of their own, of which the workers take some."""
+    """Whether the features of an event are separate fields, of which the workers use some."""
     partitions: int = 2
     topic: str = field(default_factory=lambda: unique("events"))
     labels: str = field(default_factory=lambda: unique("labels"))
@@ -70,7 +70,7 @@ class LateScenario:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Of the worker and of the audit."""
+        """Options of the worker and of the audit."""
         named = (word for name in self.fields for word in ("--feature", name))
         own = "--learner", LEARNER, "--label-wait", WAIT, "--accuracy-every", EVERY, *named
         return (*self.place, *own, *(("--label-topic", self.labels) if self.label_topic else ()))
@@ -99,7 +99,7 @@ class LateScenario:
         return plans
 
     def taken(self, partition: int, end: int) -> Iterator[Records]:
-        """The records of a partition, in the order in which the workers took them."""
+        """The records of a partition, in the order in which the workers used them."""
         if not self.label_topic:
             yield records(self.streams[partition], partition=partition)
             return
@@ -151,26 +151,28 @@ def is_event(value: bytes) -> bool:
 
 
 def untimed(value: bytes) -> dict[str, Any]:
-    """A record without what depends on the times of the input's records, which the broker gave them."""
+    """A record without the fields that depend on the input records' timestamps, which the broker set."""
     found: dict[str, Any] = json.loads(value)
     return {key: one for key, one in found.items() if key not in ("t", "delay_ms", "key")}
 
 
 @pytest.mark.parametrize("label_topic", slow_but([True], [False, True]), ids=["in the input", "topic"])
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
-def test_models_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
+def test_models_change_with_late_labels_although_workers_are_killed(kafka: str, label_topic: bool, step: Step) -> None:
     require_changes(LateScenario(kafka, label_topic), CHANGES, step)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.value)
-def test_features_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
+def test_features_change_with_late_labels_although_workers_are_killed(
+    kafka: str, label_topic: bool, step: Step
+) -> None:
     require_changes(LateScenario(kafka, label_topic, named=True), OTHER_FEATURES, step)
 
 
 def require_changes(scenario: LateScenario, changes: Sequence[tuple[str, ...]], step: Step) -> None:
-    """Let workers take plans at fixed offsets while they die; compare with undisturbed runs that do so."""
+    """Let workers apply plans at fixed offsets while they are killed; compare with undisturbed runs."""
     work = "worker", *scenario.options, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
     for _ in scenario.feed(0, BEFORE):
         pass

@@ -1,4 +1,4 @@
-"""The features of a group change while workers run: at fixed offsets, whatever dies, and provable afterwards."""
+"""The features of a group change while workers run: at fixed offsets, despite kills, and verified by the audit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Fields(FaultScenario):
 
 
 def undisturbed(scenario: FaultScenario, partition: int) -> dict[str, list[bytes]]:
-    """Topic -> values of one run that takes the plans where the partition has taken them."""
+    """Topic -> values of one run that applies the plans at the partition's offsets."""
     settings = ModelSettings((Spec.parse(LEARNER),), events=EventSchema.parse(FEATURES), accuracy_every=EVERY)
     model, done, outputs = Model(settings, partition, scenario.group), 0, list[Outputs]()
     for end, plan in [*places(history(scenario), partition), (ROWS, None)]:
@@ -88,7 +88,9 @@ def require_audited(scenario: FaultScenario, *options: str) -> None:
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
 @pytest.mark.slow
-def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, step: Step, tmp_path: Path) -> None:
+def test_outputs_are_exact_if_a_worker_is_killed_while_it_applies_other_features(
+    kafka: str, step: Step, tmp_path: Path
+) -> None:
     scenario, fed = Fields(kafka, partitions=2, rows=ROWS).use_fields(), 100
     options = scenario.worker(*PLAIN, *OPTIONS)
     with scenario.auditor() as auditor:
@@ -99,7 +101,7 @@ def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, st
             with CrashingDriftway(step, death, *options) as victim:
                 fed = scenario.feed_until_ended(auditor, victim, fed)
         scenario.fill(fed, ROWS)
-        # The options of the last worker name other features, which the plan overrules.
+        # The options of the last worker name other features, which the plan overrides.
         other = scenario.worker(*PLAIN, "--feature", "a", "--feature", "d", "--stop-at-end")
         with Driftway(*other) as worker:
             assert worker.wait(60) == 0, worker.summary()
@@ -111,7 +113,7 @@ def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, st
 
 
 def require_past(scenario: FaultScenario, folder: Path) -> None:
-    """States and explanations of the past have the features of their plan; a replay of the history the same bytes."""
+    """Past states and explanations have the features of their plan; a replay of the history has the same bytes."""
     for offset, names in ((150, ["a", "b", "c"]), (400, ["a", "c", "d"]), (600, ["a", "c", "d", "b", "b missing"])):
         done = driftway("explain", *group(scenario), "--partition", "0", "--offset", str(offset), "--json")
         assert done.code == 0, done
@@ -133,8 +135,8 @@ def require_past(scenario: FaultScenario, folder: Path) -> None:
     assert done.code == 0, done
 
 
-def test_a_model_that_cannot_go_on_is_relearned_with_the_new_features(kafka: str) -> None:
-    """Its predictions are then those of one that had these features from the first row on."""
+def test_a_model_that_cannot_continue_is_relearned_with_the_new_features(kafka: str) -> None:
+    """Its predictions then equal those of a model with these features from the first row on."""
     scenario = Fields(kafka, partitions=1, rows=ROWS).use_fields()
     learner = "kernel_perceptron"
     with Driftway(*scenario.worker(*PLAIN, *OPTIONS)) as worker:
@@ -147,7 +149,7 @@ def test_a_model_that_cannot_go_on_is_relearned_with_the_new_features(kafka: str
         assert f"{learner} cannot go on with other features: say with --begin" in refused.stderr
         change(scenario, "configure", "--add-feature", "d", "--begin", "relearned")
         change(scenario, "promote", learner)
-        await_until(lambda: worker.stderr.count("plan taken") == 3, 60, "the plans are taken")
+        await_until(lambda: worker.stderr.count("plan taken") == 3, 60, "the plans are applied")
         scenario.fill(300, ROWS)
         await_until(
             lambda: len(read_all(kafka, f"{scenario.prefix}.predictions")) == ROWS, 60, "all rows are predicted"
@@ -169,12 +171,12 @@ def test_a_model_that_cannot_go_on_is_relearned_with_the_new_features(kafka: str
 
 
 def plain(prediction: bytes) -> dict[str, Any]:
-    """What a prediction says of its row, without its plan and its probability, whose calibrator is as it was."""
+    """A prediction without its plan and its probability, whose calibrator is unchanged."""
     found = json.loads(prediction)
     return {key: found[key] for key in ("id", "offset", "learner", "prediction", "score")}
 
 
-def test_events_with_an_object_x(kafka: str) -> None:
+def test_features_can_be_chosen_from_an_object_x(kafka: str) -> None:
     scenario = Fields(kafka, partitions=2, rows=400).use_fields(named=True)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "configure", "--drop-feature", "b", at=(200, 200))
@@ -195,7 +197,7 @@ def test_events_with_an_object_x(kafka: str) -> None:
     require_audited(scenario, "--learner", LEARNER, *PLAIN)
 
 
-def test_the_page_works_as_it_is_typed(kafka: str) -> None:
+def test_the_commands_of_the_documentation_work_as_typed(kafka: str) -> None:
     scenario = Fields(kafka, partitions=1, rows=300).use_fields()
     renamed = {"TRADES": scenario.topic, "trades": scenario.group, "spread": "d", "volume": "b"}
     options = *PLAIN, "--feature", "a", "--feature", "b"
@@ -210,15 +212,15 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     require_audited(scenario)
 
 
-def test_features_that_cannot_be_changed_are_refused_in_a_sentence(kafka: str) -> None:
+def test_features_that_cannot_be_changed_are_refused_with_one_sentence(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=100)
     learn(scenario, 0, 100, *PLAIN)
-    for words, said in (
+    for words, message in (
         (("--drop-feature", "a"), "features in lists, without names"),
         (("--begin", "empty"), "give --detector"),
         (("--metric-window", "10", "--begin", "empty"), "the features stay as they are"),
     ):
         done = models(scenario, "configure", *words)
         assert done.code == 2
-        assert said in done.stderr
+        assert message in done.stderr
     assert len(history(scenario)) == 1

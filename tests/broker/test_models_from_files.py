@@ -1,4 +1,4 @@
-"""A challenger begins with the state of a model file, which reaches every worker through the topic of plans."""
+"""A challenger begins with the state of a model file, which workers read from the topic of plans."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LARGE = "projectron:budget=400"
 
 
 def exported(scenario: FaultScenario, learner: str, path: Path, *more: str) -> str:
-    """A model file of a learner that another group has taught with the first 100 rows of the scenario."""
+    """A model file of a learner that another group has trained on the first 100 rows of the scenario."""
     donor = copy(scenario)
     donor.group = unique("donor")
     place = "--input", scenario.topic, "--group", donor.group, "--bootstrap", scenario.bootstrap
@@ -55,8 +55,8 @@ def state_in(scenario: FaultScenario, path: str) -> FileState:
 
 
 @pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED], Step), ids=lambda step: step.value)
-def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, step: Step, tmp_path: Path) -> None:
-    """The file is deleted before any worker takes the plan, and one dies around each of the places."""
+def test_a_challenger_begins_from_a_file_that_no_worker_can_access(kafka: str, step: Step, tmp_path: Path) -> None:
+    """The file is deleted before any worker applies the plan, and a worker is killed around each offset."""
     scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
     options = scenario.worker(*PLAIN, "--client", NATIVE)
     with scenario.auditor() as auditor:
@@ -84,8 +84,8 @@ def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, st
 
 
 @pytest.mark.slow
-def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: Path) -> None:
-    """The newest snapshot is damaged, so the place is passed again; then the states before and behind it are asked."""
+def test_restores_and_past_states_before_and_after_a_challenger_from_a_file(kafka: str, tmp_path: Path) -> None:
+    """The newest snapshot is damaged, so a restore passes the offset again; states before and after it are read."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     learn(scenario, 0, 100, *PLAIN)
@@ -118,7 +118,7 @@ def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: 
         assert [one.value for one in read_all(kafka, f"{scenario.prefix}.{name}")] == expected[name], name
 
 
-def test_files_that_do_not_fit_are_refused_in_a_sentence(kafka: str, tmp_path: Path) -> None:
+def test_files_that_do_not_fit_are_refused_with_one_sentence(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     (text := tmp_path / "text").write_text("no model")
@@ -140,9 +140,9 @@ def test_files_that_do_not_fit_are_refused_in_a_sentence(kafka: str, tmp_path: P
         (("arow", "--from-file", str(text)), "give a LEARNER"),
         ((), "give a LEARNER"),
     ]
-    for words, said in refused:
+    for words, message in refused:
         done = models(scenario, "add", *words)
         assert done.code in (1, 2), done
-        assert said in done.stderr, done
+        assert message in done.stderr, done
         assert done.stderr.count("\n") == 1, done
     assert len(history(scenario)) == 1

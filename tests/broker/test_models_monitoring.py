@@ -1,4 +1,4 @@
-"""Detectors, window and accuracy points of a group change while workers run, whatever dies, and provably."""
+"""Detectors, window and accuracy points of a group change while workers run, despite kills; the audit verifies it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHANGES = (
 def undisturbed(
     scenario: FaultScenario, partition: int, rows: int, state: FileState | None = None
 ) -> dict[str, list[bytes]]:
-    """Topic -> values of one run that takes the plans where the partition has taken them.
+    """Topic -> values of one run that applies the plans at the partition's offsets.
 
     Models of a plan that begin from a file begin with `state`.
     """
@@ -78,7 +78,7 @@ def has_alarms(scenario: FaultScenario) -> bool:
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
-def test_detectors_window_and_points_change_at_offsets(kafka: str, client: str) -> None:
+def test_detectors_window_and_accuracy_points_change_at_the_planned_offsets(kafka: str, client: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", client)) as worker:
         scenario.fill(0, 100)
@@ -97,8 +97,8 @@ def test_detectors_window_and_points_change_at_offsets(kafka: str, client: str) 
 
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
-def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, step: Step) -> None:
-    """The options never name a detector, and the last worker even names another window, which the plan overrules."""
+def test_outputs_are_exact_if_a_worker_is_killed_while_detectors_change(kafka: str, step: Step) -> None:
+    """The options never name a detector, and the last worker names another window, which the plan overrides."""
     scenario, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
     options = scenario.worker(*PLAIN)
     with scenario.auditor() as auditor:
@@ -126,7 +126,7 @@ def delete_alarms(scenario: FaultScenario) -> None:
 
 
 @pytest.mark.slow
-def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_plan(kafka: str) -> None:
+def test_a_missing_alarms_topic_is_created_by_the_worker_that_applies_the_plan(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "configure", "--detector", DDM, at=(200, 200))
@@ -136,12 +136,12 @@ def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_pla
 
 
 @pytest.mark.slow
-def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
-    """The worker that restores has no detector among its options, but the last commit names what is missing."""
+def test_lost_alarms_are_written_again(kafka: str) -> None:
+    """The worker that restores has no detector in its options, but the last commit names the missing outputs."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "configure", "--detector", DDM, "--detector", HDDM)
-    learn(scenario, 100, 100, *PLAIN)  # taken by the commit of an idle partition, so the next one has all alarms
+    learn(scenario, 100, 100, *PLAIN)  # applied by the commit of an idle partition, so the next one has all alarms
     learn(scenario, 100, 600, *PLAIN, "--commit-interval", "60")
     first = [one.value for one in read_all(kafka, f"{scenario.prefix}.alarms")]
     assert len(first) > 5
@@ -151,7 +151,7 @@ def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
+def test_past_states_have_the_window_of_their_plan(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "configure", "--metric-window", "30", "--detector", DDM, at=(200,))
@@ -167,7 +167,7 @@ def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
         assert json.loads(done.stdout)["emitted"]["verdict"] == "same", done
 
 
-def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
+def test_invalid_monitoring_plans_are_refused_and_valid_ones_are_shown(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 200, *PLAIN)
     refused: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -179,10 +179,10 @@ def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
         (("--metric-window", "100000000000000"), "cannot be allocated"),
         ((), "give --detector"),
     )
-    for words, said in refused:
+    for words, message in refused:
         done = models(scenario, "configure", *words)
         assert done.code in (1, 2), done
-        assert said in done.stderr, done
+        assert message in done.stderr, done
         assert done.stderr.count("\n") == 1, done
     assert len(history(scenario)) == 1
     assert not has_alarms(scenario)

@@ -1,4 +1,4 @@
-"""Changes of models that cannot be: refused by the command, or passed over by workers; and the page as it is typed."""
+"""Invalid changes of models are refused by the command, or skipped by workers; and the documented commands work."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scenario(kafka: str) -> FaultScenario:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("add no_such_learner", "no learner 'no_such_learner'"),
         ("add pa1:C", "pa1:C"),
@@ -62,23 +62,23 @@ def scenario(kafka: str) -> FaultScenario:
         ("add arow --at 0:500 --at-time 2026-01-01", "give --at or --at-time, not both"),
     ],
 )
-def test_a_change_that_cannot_be_is_refused_in_a_sentence(scenario: FaultScenario, words: str, said: str) -> None:
+def test_an_invalid_change_is_refused_with_one_sentence(scenario: FaultScenario, words: str, message: str) -> None:
     done = models(scenario, *words.split())
     assert (done.code, done.stdout) == (2, ""), done
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.startswith("driftway: ")
     assert done.stderr.count("\n") == 1
     assert len(history(scenario)) == 1
 
 
-def test_a_group_without_any_commit_has_no_models_to_change(kafka: str, scenario: FaultScenario) -> None:
+def test_a_change_to_a_group_without_commits_is_refused(kafka: str, scenario: FaultScenario) -> None:
     place = "--input", scenario.topic, "--bootstrap", kafka
     done = driftway("models", "show", *place, "--group", "nobody")
     assert done.code == 2, done
     assert "no worker of group nobody has run" in done.stderr
 
 
-def test_of_two_writers_at_once_the_first_is_told_that_nothing_was_changed(kafka: str) -> None:
+def test_if_two_commands_write_at_once_the_first_reports_that_nothing_was_changed(kafka: str) -> None:
     scenario = learned(kafka)
     settings = settings_for(kafka, scenario.topic, scenario.group, {})
     plan = ModelPlan(2, tuple(PlannedModel(Spec.parse(name)) for name in (LEARNER, CHALLENGER)))
@@ -89,8 +89,8 @@ def test_of_two_writers_at_once_the_first_is_told_that_nothing_was_changed(kafka
     assert [one["plan"] for one in history(scenario)] == [1, 2]
 
 
-def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> None:
-    """Nobody but `driftway models` should write there; if somebody does, predictions go on."""
+def test_plans_that_a_worker_finds_invalid_are_skipped(kafka: str) -> None:
+    """Only `driftway models` should write there; if others do, predictions continue."""
     scenario = learned(kafka, 100)
     change(scenario, "add", CHALLENGER, at=[150])
     wrong = [
@@ -118,8 +118,8 @@ def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> No
     assert done.code == 0, done
 
 
-def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) -> None:
-    """The number of features is fixed, so already the compilation before the start finds that a learner needs more."""
+def test_an_invalid_plan_does_not_prevent_a_worker_from_starting(kafka: str) -> None:
+    """The number of features is fixed, so the compilation before the start already finds that a learner needs more."""
     fixed = "--features", "4"
     scenario = learned(kafka, 100, *fixed)
     change(scenario, "add", CHALLENGER)
@@ -134,7 +134,7 @@ def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) 
     require_expected(scenario, ROWS)
 
 
-def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
+def test_the_commands_of_the_documentation_work_as_typed(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     files = {name: str(tmp_path / name) for name in ("plans.json", "predictions.jsonl", "points.jsonl")}
     renamed = {"EVENTS": scenario.topic, "sea": scenario.group, **files}

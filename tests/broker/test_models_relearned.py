@@ -1,4 +1,4 @@
-"""Challengers that are relearned beside live traffic: the bits of one that was there from the first row."""
+"""Challengers that are relearned during live traffic equal, bit for bit, ones that were there from the first row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
 from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
-from tests.broker.test_snapshot_damage import flipped, point, where
+from tests.broker.test_snapshot_damage import committed_place, flipped, point
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, empty, produce, read_all
@@ -40,8 +40,8 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 FIRST_PLAN = re.compile(rb'"plan":\d+,?')
 
 
-def whole(scenario: FaultScenario, partition: int, rows: int, **more: Any) -> dict[str, list[bytes]]:
-    """Accuracy points of a model that had the challenger from the first row on, by learner; without plan and test."""
+def uninterrupted(scenario: FaultScenario, partition: int, rows: int, **more: Any) -> dict[str, list[bytes]]:
+    """Accuracy points of models with the challenger from the first row on, by learner; without plan and test."""
     specs = Spec.parse(LEARNER), Spec.parse(CHALLENGER)
     model = Model(ModelSettings(specs, accuracy_every=EVERY, **more), partition, scenario.group)
     outputs = model.advance(Records(partition, *columns(scenario.events[partition][:rows], 0)))
@@ -58,16 +58,16 @@ def learner(point: bytes) -> str:
 
 
 def plain(point: bytes) -> bytes:
-    """A point without the number of its plan, and without the test, which begins where a challenger joins."""
+    """A point without its plan's number and without the test, which begins where a challenger joins."""
     return FIRST_PLAN.sub(b"", untested(point)).replace(b",}", b"}")
 
 
 def require_same_points(scenario: FaultScenario, rows: int = ROWS) -> None:
-    """The challenger's accuracy points from its place on, and all of the champion's, are those of one run."""
+    """Check that the challenger's points from its offset on, and all of the champion's, equal those of one run."""
     place = history(scenario)[1]["taken_at"]
     assert len(place) == scenario.partitions
     for partition in range(scenario.partitions):
-        at, wanted = place[str(partition)], whole(scenario, partition, rows)
+        at, wanted = place[str(partition)], uninterrupted(scenario, partition, rows)
         found = [
             plain(one.value or b"")
             for one in read_all(scenario.bootstrap, f"{scenario.prefix}.accuracy")
@@ -76,7 +76,7 @@ def require_same_points(scenario: FaultScenario, rows: int = ROWS) -> None:
         assert [one for one in found if learner(one) == LEARNER] == wanted[LEARNER]
         late = [one for one in wanted[CHALLENGER] if read_json(one)["offset"] >= at]
         assert [one for one in found if learner(one) == CHALLENGER] == late
-        assert late, "there are points behind the place"
+        assert late, "there are points after the offset"
 
 
 def require_audited(scenario: FaultScenario) -> None:
@@ -87,7 +87,7 @@ def require_audited(scenario: FaultScenario) -> None:
 
 @contextmanager
 def traffic(scenario: FaultScenario, first: int, last: int, pause: float = 0.01) -> Iterator[threading.Event]:
-    """Rows that come a few at a time, `pause` seconds apart, as long as the block runs; the event: all have come."""
+    """Produce rows a few at a time, `pause` seconds apart, in the block; yield an event that is set at the end."""
     over, all_sent = threading.Event(), threading.Event()
 
     def send() -> None:
@@ -115,7 +115,7 @@ def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, c
         auditor.await_all(800)
         with traffic(scenario, 400, ROWS, 0.06):  # a busy machine relearns slowly
             change(scenario, *ADD)
-            await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have taken it")
+            await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have applied it")
         auditor.await_all(2 * ROWS)
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
@@ -128,12 +128,12 @@ def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, c
     require_audited(scenario)
 
 
-def test_its_predictions_are_those_of_one_that_was_there_from_the_first_row(kafka: str) -> None:
+def test_predictions_of_a_relearned_challenger_equal_those_of_one_there_from_the_first_row(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 400, *PLAIN)
     change(scenario, *ADD)
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
         change(scenario, "promote", CHALLENGER, at=[600])
         await_until(lambda: "plan plan=3" in worker.stderr, 30, "the worker has read it")
         scenario.fill(400, ROWS)
@@ -152,7 +152,7 @@ def test_its_predictions_are_those_of_one_that_was_there_from_the_first_row(kafk
 @pytest.mark.parametrize(
     "step", slow_but([Step.SNAPSHOT_PRODUCED], [Step.SNAPSHOT_PRODUCED, Step.COMMITTED]), ids=lambda step: step.value
 )
-def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: Step) -> None:
+def test_outputs_are_exact_if_a_worker_is_killed_while_it_relearns_a_challenger(kafka: str, step: Step) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 300, *PLAIN)
     change(scenario, *ADD)
@@ -160,12 +160,12 @@ def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: 
         await_until(lambda: "relearning partition=" in victim.stderr, 60, "it relearns")
         victim.kill()
     options = scenario.worker(*PLAIN)
-    with CrashingDriftway(step, 1, *options) as victim:  # an idle group commits nothing but the plan
+    with CrashingDriftway(step, 1, *options) as victim:  # an idle group commits only the plan
         assert victim.wait(60) == -9
     scenario.fill(300, 600)
     with Driftway(*options) as worker, scenario.auditor() as auditor:
         auditor.await_all(1200)
-        await_until(lambda: all(map(taken, partitions(scenario))), 60, "both partitions have taken it")
+        await_until(lambda: all(map(taken, partitions(scenario))), 60, "both partitions have applied it")
         scenario.fill(600, ROWS)
         auditor.await_all(2 * ROWS)
         worker.terminate()
@@ -187,8 +187,8 @@ def taken(number: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
-    """The next owner begins again; nothing of it was durable."""
+def test_a_partition_that_moves_while_it_relearns_starts_relearning_again(kafka: str) -> None:
+    """Nothing of the relearning was durable."""
     scenario, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 300
     learn(scenario, 0, fed, *PLAIN)
     change(scenario, *ADD)
@@ -200,7 +200,7 @@ def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
                 await_until(lambda: auditor.seen >= 4 * fed, 60, "rows predicted")
                 second.terminate()
                 second.wait(30)
-        await_until(lambda: all(map(taken, partitions(scenario))), 60, "all partitions have taken it")
+        await_until(lambda: all(map(taken, partitions(scenario))), 60, "all partitions have applied it")
         scenario.fill(fed, ROWS)
         auditor.await_all(4 * ROWS)
         first.terminate()
@@ -217,7 +217,7 @@ def joined(kafka: str, *more: str) -> FaultScenario:
     learn(scenario, 200, 300, *PLAIN, *more)
     change(scenario, *ADD)
     with Driftway(*scenario.worker(*PLAIN, *more)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
     assert history(scenario)[1]["taken_at"] == {"0": 300}
@@ -225,8 +225,8 @@ def joined(kafka: str, *more: str) -> FaultScenario:
 
 
 def damage(scenario: FaultScenario, first: int) -> None:
-    """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
-    topic, committed = f"{scenario.prefix}.snapshots", where(scenario)[0]
+    """Damage all snapshots from input offset `first` on, as if the topic's disk had lost these blocks."""
+    topic, committed = f"{scenario.prefix}.snapshots", committed_place(scenario)[0]
     written = read_all(scenario.bootstrap, topic)
     empty(scenario.bootstrap, topic, 1)
     keys, values, places = list[bytes | None](), list[bytes | None](), list[int]()
@@ -242,7 +242,7 @@ def damage(scenario: FaultScenario, first: int) -> None:
 
 
 @pytest.mark.slow
-def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -> None:
+def test_past_states_relearn_the_challenger_where_it_joined(kafka: str) -> None:
     scenario = joined(kafka)
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damage(scenario, 300)
@@ -258,7 +258,7 @@ def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -
 
 
 @pytest.mark.slow
-def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None:
+def test_a_restore_from_an_older_snapshot_relearns_the_challenger_again(kafka: str) -> None:
     scenario = joined(kafka)
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damage(scenario, 300)
@@ -269,8 +269,8 @@ def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None
 
 
 @pytest.mark.slow
-def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) -> None:
-    """Compaction may have removed some of the rows: then the policy goes on without the snapshots before the place."""
+def test_the_restore_policy_does_not_retry_a_failed_relearning(kafka: str) -> None:
+    """Compaction may have removed some rows: then the policy continues without the snapshots before the offset."""
     scenario = joined(kafka)
     topic = f"{scenario.prefix}.snapshots"
     (found,) = (one.value for one in read_all(kafka, topic) if one.key == b"0.plan.2")
@@ -286,7 +286,7 @@ def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) ->
 
 
 @pytest.mark.slow
-def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
+def test_no_older_snapshot_is_used_without_the_rows_that_the_challenger_learned(kafka: str) -> None:
     scenario = joined(kafka)
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     delete_before(scenario, scenario.topic, 60)
@@ -307,8 +307,8 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
 
 
 @pytest.mark.slow
-def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: str, tmp_path: Path) -> None:
-    """It begins empty, but missing values are filled in as the file says: states of the past need the file for that."""
+def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty(kafka: str, tmp_path: Path) -> None:
+    """Missing values are filled in as in the file, so past states need the file."""
     file, filled = tmp_path / "model.driftway", MissingPolicy("mean", 0.0)
     trained = Model(ModelSettings((Spec.parse(LEARNER),), missing=filled), 0)
     rows = FaultScenario(kafka, partitions=1, rows=100, seed=3).events[0]
@@ -317,7 +317,7 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
     more = "--warm-start", str(file)
     scenario = joined(kafka, *more)
     learn(scenario, 300, 500, *PLAIN, *more, "--snapshot-rows", "1000000")
-    wanted = whole(scenario, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
+    wanted = uninterrupted(scenario, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
     damage(scenario, 300)
     place = (
         *scenario.options,
@@ -334,12 +334,12 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
     found = [plain(one.value or b"") for one in read_all(kafka, f"{scenario.prefix}.accuracy")]
     late = [one for one in wanted if read_json(one)["offset"] >= 300]
     assert [one for one in found if learner(one) == CHALLENGER] == late
-    assert late, "there are points behind the place"
+    assert late, "there are points after the offset"
 
 
 @pytest.mark.slow
-def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
-    """It is the one that had begun there, and the log may lack what came before."""
+def test_a_challenger_can_be_relearned_from_an_offset(kafka: str) -> None:
+    """It equals one that began at this offset, and the log need not have earlier rows."""
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 300, *PLAIN)
     for begin in (301, 10):
@@ -349,7 +349,7 @@ def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
     assert models(scenario, "add", CHALLENGER, "--from-offset", "0:50").code == 2
     change(scenario, *ADD, "--from-offset", "0:50")
     with Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
         assert f"relearned={CHALLENGER} relearned_from=50 records=250" in worker.stderr
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
@@ -363,7 +363,7 @@ def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
     assert done.code == 0, done
 
 
-def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
+def test_the_commands_report_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 200, *PLAIN)
     done = models(scenario, *ADD, "--from", LEARNER)

@@ -1,4 +1,4 @@
-"""Challengers that are relearned where labels have a topic of their own: in the recorded order of the merge."""
+"""Challengers are relearned from events and a separate label topic, in the recorded order of the merge."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RelearningScenario(LateScenario):
     """Events with a label topic, and a challenger that is relearned."""
 
     kept: tuple[Records, ...] = ()
-    """What the workers took first, if the topics may have lost it meanwhile."""
+    """The first records that the workers used, if the topics may have lost them since."""
 
     @property
     def bootstrap(self) -> str:
@@ -64,9 +64,9 @@ class RelearningScenario(LateScenario):
         return done.stderr
 
     def join(self) -> None:
-        """Let a worker run until all partitions have taken the newest plan."""
+        """Let a worker run until all partitions have applied the newest plan."""
         with Driftway(*self.work, NATIVE) as worker:
-            await_until(self.all_taken, 60, "all partitions have taken it")
+            await_until(self.all_taken, 60, "all partitions have applied it")
             worker.terminate()
             assert worker.wait(30) == 0, worker.summary()
 
@@ -85,7 +85,7 @@ class RelearningScenario(LateScenario):
         return len(self.history()[1]["taken_at"]) == self.partitions
 
     def require_points(self, first: int = 0) -> None:
-        """The challenger's points behind its place are those of one that was there from an offset on, bit for bit."""
+        """The challenger's points after its offset equal those of one that was there from `first` on, bit for bit."""
         place, outputs = self.history()[1]["taken_at"], Outputs(self.kafka, self.prefix)
         assert len(place) == self.partitions
         for partition in range(self.partitions):
@@ -94,14 +94,14 @@ class RelearningScenario(LateScenario):
             found = [untimed(one.value) for one in outputs.records("accuracy") if one.partition == partition]
             late = [one for one in wanted if one["offset"] >= place[str(partition)]]
             assert [plain(one, first) for one in found if one["learner"] == NEW] == late
-            assert late, "there are points behind the place"
+            assert late, "there are points after the offset"
 
     def whole(self, partition: int, end: int, first: int) -> Iterator[dict[str, object]]:
         settings = ModelSettings(
             (Spec.parse(LEARNER), Spec.parse(NEW)), wait=LabelWait.parse(WAIT), accuracy_every=int(EVERY)
         )
         model = Model(settings, partition, self.group)
-        model.rows = first  # which decides where accuracy points fall; all events are good
+        model.rows = first  # this decides where accuracy points fall; all events are good
         for part in self.taken(partition, end):
             rows = part.after(int(part.offsets.searchsorted(first)))
             for _, value in model.advance(rows).points if len(rows) else ():
@@ -114,7 +114,7 @@ class RelearningScenario(LateScenario):
         return done
 
     def require_repeated(self, folder: Path) -> None:
-        """`evaluate --plan` has the bytes of the topics."""
+        """`evaluate --plan` gives the bytes of the topics."""
         (folder / "plans.json").write_text(self.models("history", "--json").stdout)
         files = "--plan", str(folder / "plans.json"), "--points", str(folder / "points")
         place = "--topic", self.topic, "--group", self.group, "--bootstrap", self.kafka
@@ -135,7 +135,9 @@ def plain(point: dict[str, object], first: int) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: Path) -> None:
+def test_a_relearned_challenger_joins_two_partitions_with_a_label_topic_under_traffic(
+    kafka: str, tmp_path: Path
+) -> None:
     scenario = RelearningScenario(kafka, label_topic=True)
     for _ in scenario.feed(0, 450):
         pass
@@ -144,7 +146,7 @@ def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: P
     with Driftway(*scenario.work, NATIVE) as worker:
         feed = scenario.feed(450)
         await_until(
-            lambda: next(feed, 0) is not None and worker.stderr.count("plan taken") == 2, 60, "both have taken it"
+            lambda: next(feed, 0) is not None and worker.stderr.count("plan taken") == 2, 60, "both have applied it"
         )
         for _ in feed:
             pass
@@ -159,13 +161,13 @@ def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: P
 
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
 @pytest.mark.slow
-def test_a_worker_killed_where_it_joins(kafka: str, step: Step) -> None:
+def test_outputs_are_exact_if_a_worker_is_killed_where_a_challenger_joins(kafka: str, step: Step) -> None:
     scenario = RelearningScenario(kafka, label_topic=True)
     for _ in scenario.feed(0, 450):
         pass
     scenario.learn()
     scenario.models(*ADD)
-    with CrashingDriftway(step, 1, *scenario.work, PYTHON) as victim:  # an idle group commits nothing but the plan
+    with CrashingDriftway(step, 1, *scenario.work, PYTHON) as victim:  # an idle group commits only the plan
         assert victim.wait(60) == -9
     for _ in scenario.feed(450, 600):
         pass
@@ -178,7 +180,7 @@ def test_a_worker_killed_where_it_joins(kafka: str, step: Step) -> None:
 
 
 def joined(kafka: str, *more: str) -> RelearningScenario:
-    """A group of one partition whose challenger has joined, with all its snapshots up to there, and rows behind it."""
+    """A group of one partition whose challenger has joined, with all snapshots so far, and more rows."""
     scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
     for first, last in ((0, 300), (300, 450)):
@@ -194,7 +196,7 @@ def joined(kafka: str, *more: str) -> RelearningScenario:
 
 
 def damage(scenario: RelearningScenario, first: int) -> None:
-    """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
+    """Damage all snapshots from input offset `first` on, as if the topic's disk had lost these blocks."""
     topic, committed = (
         f"{scenario.prefix}.snapshots",
         committed_offset(scenario.kafka, scenario.group, scenario.topic)[0],
@@ -216,7 +218,7 @@ def damage(scenario: RelearningScenario, first: int) -> None:
     commit(scenario, committed, pointer.text())
 
 
-def test_states_of_the_past_and_older_snapshots_relearn_it(kafka: str, tmp_path: Path) -> None:
+def test_past_states_and_older_snapshots_relearn_the_challenger(kafka: str, tmp_path: Path) -> None:
     scenario = joined(kafka)
     place = scenario.history()[1]["taken_at"]["0"]
     damage(scenario, place)
@@ -236,10 +238,10 @@ def test_states_of_the_past_and_older_snapshots_relearn_it(kafka: str, tmp_path:
 
 
 @pytest.mark.slow
-def test_it_begins_where_both_topics_still_have_what_was_merged(kafka: str) -> None:
+def test_relearning_begins_where_both_topics_still_have_the_merged_records(kafka: str) -> None:
     scenario = RelearningScenario(kafka, label_topic=True, partitions=1)
     create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
-    for first in (0, 150, 300, 450):  # then all labels of rows that the topics have lost have come
+    for first in (0, 150, 300, 450):  # by then, all labels of rows that the topics have lost have arrived
         for _ in scenario.feed(first, first + 150):
             pass
         scenario.learn()
@@ -259,7 +261,7 @@ def test_it_begins_where_both_topics_still_have_what_was_merged(kafka: str) -> N
 
 
 @pytest.mark.slow
-def test_it_is_relearned_from_an_offset_between_two_records_of_the_order(kafka: str) -> None:
+def test_relearning_may_begin_between_two_records_of_the_merge_order(kafka: str) -> None:
     scenario = joined(kafka, "--from-offset", "0:137")
     (source,) = scenario.history()[1]["relearned"].values()
     assert (source["relearned_from"], source["relearned_label"] > 0) == (137, True)
@@ -268,7 +270,7 @@ def test_it_is_relearned_from_an_offset_between_two_records_of_the_order(kafka: 
 
 
 @pytest.mark.slow
-def test_without_its_labels_no_older_snapshot_is_used(kafka: str) -> None:
+def test_no_older_snapshot_is_used_without_the_labels_that_the_challenger_learned(kafka: str) -> None:
     scenario = joined(kafka, "--from-offset", "0:50")  # before the first labels
     plan = scenario.history()[1]
     place, label = plan["taken_at"]["0"], plan["relearned"]["0"]["relearned_label"]
@@ -287,7 +289,7 @@ def test_without_its_labels_no_older_snapshot_is_used(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_from_another_label_topic_of_that_name_nothing_is_relearned(kafka: str) -> None:
+def test_nothing_is_relearned_from_a_recreated_label_topic(kafka: str) -> None:
     scenario = joined(kafka)
     damage(scenario, scenario.history()[1]["taken_at"]["0"])
     client = admin(kafka)  # keep a reference: a collected client never answers

@@ -18,11 +18,11 @@ from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
 KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"}
-"""Settings of a topic of snapshots in which older ones stay while a test runs."""
+"""Settings of a snapshot topic that keeps older snapshots while a test runs."""
 
 
 def new_scenario(kafka: str, partitions: int = 1, rows: int = ROWS) -> FaultScenario:
-    """A group at row 300 that has taken a challenger at 200."""
+    """A group at row 300 that has added a challenger at 200."""
     scenario = FaultScenario(kafka, partitions=partitions, rows=rows)
     create_topic(kafka, f"{scenario.prefix}.snapshots", partitions, **KEEPS_ALL)
     learn(scenario, 0, 100, *PLAIN)
@@ -38,8 +38,8 @@ def require_audited(scenario: FaultScenario, rows: int) -> None:
 
 
 @pytest.mark.slow
-def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
-    """The newest snapshot is damaged: the next older one is of another plan."""
+def test_a_restore_from_an_older_snapshot_relearns_across_a_change_of_models(kafka: str) -> None:
+    """The newest snapshot is damaged, and the next older one has another plan."""
     scenario = new_scenario(kafka)
     change(scenario, "promote", CHALLENGER, at=[400])
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
@@ -50,7 +50,7 @@ def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_partitions_that_move_take_plans_once(kafka: str) -> None:
+def test_partitions_that_move_apply_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""
     scenario, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
     learn(scenario, 0, fed, *PLAIN)
@@ -74,14 +74,14 @@ def test_partitions_that_move_take_plans_once(kafka: str) -> None:
     require_audited(scenario, ROWS)
 
 
-def test_an_idle_partition_takes_a_plan_durably(kafka: str) -> None:
+def test_an_idle_partition_commits_a_plan(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     change(scenario, "add", CHALLENGER)
     learn(scenario, 100, 100, *PLAIN)
     change(scenario, "promote", CHALLENGER)
     with Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: worker.stderr.count("plan taken") == 2, 30, "both partitions have taken it")
+        await_until(lambda: worker.stderr.count("plan taken") == 2, 30, "both partitions have applied it")
         worker.kill()
     assert [plan["taken_at"] for plan in history(scenario)] == [{}, *[{"0": 100, "1": 100}] * 2]
     learn(scenario, 100, 200, *PLAIN)
@@ -93,7 +93,7 @@ OTHERS = ("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)
 
 @pytest.mark.parametrize("more", slow_but(OTHERS[:1], OTHERS))
 @pytest.mark.slow
-def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
+def test_models_change_with_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN, *more)
     change(scenario, "add", CHALLENGER, at=[150])
@@ -104,7 +104,7 @@ def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None
     assert done.code == 0, done
 
 
-def test_states_and_explanations_of_the_past_are_those_of_their_plan(kafka: str) -> None:
+def test_past_states_and_explanations_have_the_models_of_their_plan(kafka: str) -> None:
     scenario = new_scenario(kafka)
     change(scenario, "promote", CHALLENGER, at=[350])
     change(scenario, "drop", LEARNER, at=[450])

@@ -1,4 +1,4 @@
-"""The models of a group whose partitions share, or that began with a model file, change while workers run and die."""
+"""The models of a group with shared models, or with a model file, change while workers run and are killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import PLAIN, change, columns, history
-from tests.fault.test_share import PARTITIONS, ROWS, feed, took_in
+from tests.fault.test_share import PARTITIONS, ROWS, feed, rounds_received
 from tests.support.delayed_labels import Outputs, kill_and_replace
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import create_topic, read_all, unique
@@ -28,7 +28,7 @@ CHANGES = ("add", "pa1"), ("promote", "pa1"), ("drop", "dfop:mu=0.01")
 
 
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
-def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step: Step) -> None:
+def test_partitions_with_shared_models_apply_plans_at_their_own_offsets(kafka: str, step: Step) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     near = "--input", topic, "--group", group, "--bootstrap", kafka
@@ -45,7 +45,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
     kill_and_replace(step, work, (NATIVE, PYTHON), fed, Outputs(kafka, f"{topic}.{group}"), 24)
     shares = [json.loads(one.value or b"") for one in read_all(kafka, f"{topic}.{group}.shares")]
     assert len({one["model_digest"] for one in shares}) > 2
-    assert min(took_in(kafka, f"{topic}.{group}").values()) > 0
+    assert min(rounds_received(kafka, f"{topic}.{group}").values()) > 0
     audited = driftway("audit", *place, "--json")
     assert audited.code == 0, audited
     partitions = json.loads(audited.stdout)["partitions"]
@@ -57,7 +57,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
 
 @pytest.mark.parametrize("frozen", slow_but([False], [False, True]), ids=["warm", "frozen"])
 @pytest.mark.slow
-def test_a_model_that_began_with_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path: Path, frozen: bool) -> None:
+def test_a_model_from_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path: Path, frozen: bool) -> None:
     scenario, file = FaultScenario(kafka, partitions=1, rows=900), tmp_path / "model.driftway"
     begun = Model(ModelSettings((Spec.parse(LEARNER),)), 0)
     begun.advance(Records(0, *columns(scenario.events[0][:300], 0)))

@@ -1,4 +1,4 @@
-"""What brokers before Kafka 4 cannot do is told at the start; `make test-versions` runs this on such brokers."""
+"""Features that old brokers lack are refused at the start; `make test-versions` runs this on brokers before Kafka 4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVENTS = [b'{"x":[%d,1],"y":%d,"id":%d}' % (i, i % 2, i) for i in range(20)]
 
 
 @pytest.mark.parametrize("client", ["native", "python"])
-def test_newer_group_protocol_is_refused_where_the_broker_has_none(
+def test_the_newer_group_protocol_is_refused_if_the_broker_does_not_have_it(
     kafka: str, topic: str, group: str, client: str
 ) -> None:
     create_topic(kafka, topic, 1)

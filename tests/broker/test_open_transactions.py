@@ -1,4 +1,4 @@
-"""An open transaction of somebody else in the input is told: in the log, as metrics, at /readyz and in the summary."""
+"""An open transaction of another producer in the input is reported in the log, metrics, /readyz and the summary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def new_scenario(kafka: str, topic: str) -> None:
             producer.commit_transaction(20)
 
 
-def test_rows_behind_it_are_in_the_summary_and_watch_counts_offsets(kafka: str, topic: str, group: str) -> None:
+def test_rows_behind_an_open_transaction_are_reported_in_the_summary_and_by_watch(
+    kafka: str, topic: str, group: str
+) -> None:
     new_scenario(kafka, topic)
     named = "--input", topic, "--group", group, "--bootstrap", kafka
     with transaction(kafka, topic, 9, 1) as producer:
@@ -69,7 +71,7 @@ def test_rows_behind_it_are_in_the_summary_and_watch_counts_offsets(kafka: str, 
     assert predicted(kafka, topic, group) == [0, 1, 3, 4, 7, 8, 9]
 
 
-def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: str) -> None:
+def test_a_running_worker_reports_an_open_transaction_until_it_ends(kafka: str, topic: str, group: str) -> None:
     new_scenario(kafka, topic)
     with (
         transaction(kafka, topic, 9, 2) as producer,
@@ -103,7 +105,7 @@ def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: 
         assert predicted(kafka, topic, group) == [0, 1, 3, 4, 6, 7, 8, 9, 10]
 
 
-def test_a_sound_transactional_producer_and_a_busy_log_are_not_reported(kafka: str, topic: str, group: str) -> None:
+def test_a_normal_transactional_producer_and_a_busy_log_are_not_reported(kafka: str, topic: str, group: str) -> None:
     new_scenario(kafka, topic)
     with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka) as worker:
         worker.await_text("running")

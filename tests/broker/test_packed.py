@@ -32,20 +32,20 @@ def replay(kafka: str, topic: str, *more: str) -> None:
     assert done.code == 0, done.stderr
 
 
-def work(scenario: FaultScenario, *more: str, **env: str) -> Finished:
+def run_worker(scenario: FaultScenario, *more: str, **env: str) -> Finished:
     done = driftway(*scenario.worker(*more, "--stop-at-end"), env=env)
     assert done.code == 0, done.stderr
     return done
 
 
 @pytest.mark.parametrize("form", slow_but(["json"], ["packed", "json"]))
-def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_has(kafka: str, form: str) -> None:
+def test_packed_predictions_have_the_exact_bits_and_all_fields_of_json(kafka: str, form: str) -> None:
     scenario = FaultScenario(kafka, PARTITIONS, rows=0)
     X, y = stream()
     expected = expected_scores(LEARNER, dealt(X, y, PARTITIONS))
     replay(kafka, scenario.topic, "--format", form)
     with scenario.auditor() as auditor:
-        work(scenario, "--format", form, "--output-format", "packed")
+        run_worker(scenario, "--format", form, "--output-format", "packed")
         auditor.await_all(len(expected))
     auditor.require(expected)
     for partition in range(PARTITIONS):
@@ -62,13 +62,13 @@ def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_ha
 
 
 @pytest.mark.slow
-def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: str) -> None:
-    """The format is set by the environment; watch reads both formats in the same topic."""
+def test_a_group_may_change_its_output_format_and_keep_its_state(kafka: str) -> None:
+    """The format is set by the environment; `driftway watch` reads both formats in the same topic."""
     scenario = FaultScenario(kafka, partitions=1, rows=2000)
     with scenario.auditor() as auditor:
         for first, form in ((0, "json"), (500, "packed"), (1000, "json"), (1500, "packed")):
             scenario.fill(first, first + 500)
-            work(scenario, "--accuracy-every", "5000", DRIFTWAY_OUTPUT_FORMAT=form)
+            run_worker(scenario, "--accuracy-every", "5000", DRIFTWAY_OUTPUT_FORMAT=form)
             done = driftway("watch", "--input", scenario.topic, "--bootstrap", kafka, "--once", "--json")
             assert done.code == 0, done.stderr
             (row,) = json.loads(done.stdout)
@@ -76,22 +76,22 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
         auditor.await_all(2000)
     auditor.require(scenario.expected)
     first_bytes = [(record.value or b"")[:1] for record in read_all(kafka, f"{scenario.prefix}.predictions")]
-    assert first_bytes == [*[b"{"] * 500, *[b"\x03"] * 500] * 2, "with a probability, and so of version 3"
+    assert first_bytes == [*[b"{"] * 500, *[b"\x03"] * 500] * 2, "it has a probability, so it is of version 3"
 
 
-def test_labels_travel_as_class_indices(kafka: str) -> None:
+def test_packed_labels_are_class_indices(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=0)
     labels = ["UP", "DOWN", None, "UP"]
     produce(kafka, scenario.topic, [json.dumps({"id": f"n{i}", "x": [i], "y": label, "t": 7 + i}).encode()
                                  for i, label in enumerate(labels)])  # fmt: skip
-    work(scenario, "--labels", "DOWN,UP", "--output-format", "packed")
+    run_worker(scenario, "--labels", "DOWN,UP", "--output-format", "packed")
     found = decode_predictions([record.value or b"" for record in read_all(kafka, f"{scenario.prefix}.predictions")])
     assert np.array_equal(found.y, [1.0, 0.0, np.nan, 1.0], equal_nan=True)
     assert found.ids == [b'"n%d"' % i for i in range(4)]
     assert found.t.tolist() == [7, 8, 9, 10]
 
 
-def test_what_is_no_prediction_gets_one_sentence_from_watch(kafka: str) -> None:
+def test_watch_reports_a_record_that_is_not_a_prediction_in_one_sentence(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=0)
     produce(kafka, f"{scenario.prefix}.predictions", [b"\x09" + bytes(60)])
     done = driftway("watch", "--input", scenario.topic, "--bootstrap", kafka, "--once", "--json")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.broker
 
 @pytest.fixture(scope="module")
 def pages(kafka: str) -> Iterator[tuple[str, str, list[int]]]:
-    """Topic, group and the HTTP ports of two workers that have one of its two partitions each."""
+    """Topic, group and the HTTP ports of two workers with one partition each."""
     topic = unique("page")
     create_topic(kafka, topic, 2)
     X = np.random.default_rng(7).normal(size=(1000, 3))
@@ -32,7 +32,7 @@ def pages(kafka: str) -> Iterator[tuple[str, str, list[int]]]:
     )  # fmt: skip
     with contextlib.ExitStack() as running:
         ports = list[int]()
-        for owned in ([2], [1, 1]):  # the second worker joins a group that is at rest, and restores its partition once
+        for owned in ([2], [1, 1]):  # the second worker joins an idle group, and restores its partition once
             ports.append(event(running.enter_context(Driftway(*options)), "listening")["port"])
             await_until(lambda owned=owned: running_partitions(ports) == owned, 60, f"partitions are owned as {owned}")
         produce(kafka, topic, [*events, b"?"], 0)
@@ -56,7 +56,7 @@ def status(port: int) -> dict[str, Any]:
     return found
 
 
-def everything(port: int) -> bool:
+def shows_all_rows(port: int) -> bool:
     """Whether a worker shows all rows of both partitions, learned and committed."""
     found = status(port)
     ends = {model["partition"]: model["offset"] for model in found["models"] if "offset" in model}
@@ -66,15 +66,15 @@ def everything(port: int) -> bool:
 TIMED = "prediction_latency_seconds", "commit_duration_seconds"
 
 
-def timed(port: int) -> bool:
+def has_timed_commits(port: int) -> bool:
     """Whether a worker has timed a commit of each of its partitions; it does so after the rows are committed."""
     return all(name in one for one in status(port)["worker"]["partitions"].values() for name in TIMED)
 
 
-def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
+def test_each_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     topic, group, ports = pages
     try:
-        await_until(lambda: everything(ports[1]) and timed(ports[1]), 60, "all points")
+        await_until(lambda: shows_all_rows(ports[1]) and has_timed_commits(ports[1]), 60, "all points")
     except AssertionError as error:
         error.add_note(str([status(port) for port in ports]))
         raise
@@ -106,18 +106,18 @@ def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tupl
     assert kinds == [(200, "text/html; charset=utf-8"), (404, "application/json")]
 
 
-def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, list[int]]) -> None:
+def test_a_browser_shows_the_page_without_errors(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     path = require_browser()
     topic, group, ports = pages
-    await_until(lambda: everything(ports[0]), 60, "all points")
+    await_until(lambda: shows_all_rows(ports[0]), 60, "all points")
     points = newest_points(kafka, f"{topic}.{group}.accuracy")
     with Browser(path) as browser:
         for screen in (DESKTOP, PHONE._replace(dark=True)):
             browser.open(f"http://127.0.0.1:{ports[0]}/", screen)
             browser.await_true(LIVE, 30)
             assert shown(browser) == {place: {name: point[name] for name in FIELDS} for place, point in points.items()}
-            said = browser.evaluate("[...document.querySelectorAll('[role=img]')].map((one) => one.ariaLabel)")
-            assert any((label or "").startswith("Rolling accuracy, newest: pa1") for label in said)
+            labels = browser.evaluate("[...document.querySelectorAll('[role=img]')].map((one) => one.ariaLabel)")
+            assert any((label or "").startswith("Rolling accuracy, newest: pa1") for label in labels)
             assert browser.evaluate("document.querySelector('[role=status]').textContent") == "live"
-            assert browser.evaluate("document.documentElement.scrollWidth") == screen.width, "nothing sticks out"
+            assert browser.evaluate("document.documentElement.scrollWidth") == screen.width, "it fits the width"
         assert browser.console_messages == []

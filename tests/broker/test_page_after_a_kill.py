@@ -56,7 +56,7 @@ def test_a_page_shows_all_partitions_after_a_worker_was_killed(kafka: str) -> No
         browser.open(f"http://127.0.0.1:{ports[0]}/", DESKTOP)
         shows("before", HALF)
         workers[1].kill()
-        for partition, events in enumerate(rows):  # also for those that nobody owns at the moment
+        for partition, events in enumerate(rows):  # also for partitions that no worker owns at the moment
             produce(kafka, topic, events[HALF:], partition)
         await_until(lambda: running_partitions([ports[0], ports[2]]) == [3, 3], 90, "three partitions each")
         shows("after", ROWS)

@@ -64,8 +64,8 @@ def test_a_page_shows_ten_thousand_points_in_time(kafka: str, capsys: pytest.Cap
         produce(kafka, topic, events, partition)
     with Driftway(*options) as worker:
         port = event(worker, "listening")["port"]
-        event(worker, "subscribed")  # its topics are there
-        accuracy = f"{topic}.{group}.accuracy"  # read here: whoever asks the worker has had a first look
+        event(worker, "subscribed")  # its topics exist
+        accuracy = f"{topic}.{group}.accuracy"  # read here: a request to the worker would be a first view of the page
         await_until(lambda: topic_has(kafka, accuracy, POINTS), 120, "all points are committed")
         points = newest_points(kafka, accuracy)
         with Browser(path) as browser:
@@ -80,16 +80,16 @@ def test_a_page_shows_ten_thousand_points_in_time(kafka: str, capsys: pytest.Cap
                 assert 0 < drawing <= DRAW_MS
                 assert loaded <= LOAD_MS
             drawn = browser.evaluate("charts.quality.data[0].length")
-            assert MOST_POINTS / 2 <= drawn <= MOST_POINTS, "thinned out, and evenly"
+            assert MOST_POINTS / 2 <= drawn <= MOST_POINTS, "points are left out evenly"
             assert set(np.diff(browser.evaluate("charts.quality.data[0]"))) == {4}
             assert browser.console_messages == []
         first, again = (json.loads(get(port, "/v1/status")[2])["series"] for _ in range(2))
-        assert first == again, "which points are left out does not depend on when somebody asks"
+        assert first == again, "which points are left out does not depend on the time of the request"
         assert status(port)["complete"]
 
 
 def topic_has(kafka: str, topic: str, records: int) -> bool:
-    """Whether a topic has so many committed records."""
+    """Whether a topic has this many committed records."""
     found = len(read_all(kafka, topic))
     assert found <= records
     return found == records

@@ -21,7 +21,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders, passed_headers
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, committed_place
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
@@ -41,14 +41,14 @@ EXOTIC: list[tuple[Header, ...]] = [
 ]
 
 
-def headed(offset: int) -> list[Header]:
+def headers_of_event(offset: int) -> list[Header]:
     """Headers of an event; some have the names of headers of rejections."""
     if offset % 4 == 0:
         return []
     return [("trace", b"%d" % offset), ("other", None), ("trace", b""), ("offset", b"junk"), ("partition", b"0")]
 
 
-HEADERS: Headers = [tuple(headed(offset)) for offset in range(ROWS)]
+HEADERS: Headers = [tuple(headers_of_event(offset)) for offset in range(ROWS)]
 BAD = 100
 
 
@@ -59,16 +59,16 @@ def new_scenario(kafka: str) -> FaultScenario:
     return scenario
 
 
-def fill_headed(scenario: FaultScenario, first: int = 0, last: int = ROWS) -> None:
+def fill_with_headers(scenario: FaultScenario, first: int = 0, last: int = ROWS) -> None:
     produce(
         scenario.bootstrap,
         scenario.topic,
         scenario.events[0][first:last],
-        headers=list(map(headed, range(first, last))),
+        headers=list(map(headers_of_event, range(first, last))),
     )
 
 
-def work(scenario: FaultScenario, *more: str) -> str:
+def run_worker(scenario: FaultScenario, *more: str) -> str:
     done = driftway(*scenario.worker("--stop-at-end", *more))
     assert done.code == 0, done
     return done.stderr
@@ -91,7 +91,7 @@ def predictions(scenario: FaultScenario) -> list[Record]:
     return read_all(scenario.bootstrap, f"{scenario.prefix}.predictions")
 
 
-def carried(scenario: FaultScenario) -> dict[int, list[Header]]:
+def copied_headers(scenario: FaultScenario) -> dict[int, list[Header]]:
     """Input offset -> headers of its one prediction."""
     found = [(placed_score(record.value or b"")[0][1], record.headers) for record in predictions(scenario)]
     assert len(dict(found)) == len(found)
@@ -104,8 +104,8 @@ def expected(*names: str, among: Sequence[int] = range(ROWS)) -> dict[int, list[
 
 
 @pytest.mark.parametrize(("writer", "reader"), slow_but_each_once(WAYS, WAYS[::-1]))
-def test_either_client_reads_what_either_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
-    """Byte for byte; records with headers are counted in the offset ranges like all others."""
+def test_each_client_reads_headers_that_the_other_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
+    """Headers are equal byte for byte; records with headers count in the offset ranges like all others."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
     sender.load_metadata(topic, SECONDS)
@@ -129,7 +129,7 @@ def test_either_client_reads_what_either_has_written(kafka: str, topic: str, wri
 
 
 @pytest.mark.parametrize("reader", WAYS)
-def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, topic: str, reader: str) -> None:
+def test_a_header_name_that_is_not_text_drops_all_headers_of_the_record(kafka: str, topic: str, reader: str) -> None:
     """The Python client then fails to read any header; no worker may stop, and both clients must see the same."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
@@ -154,27 +154,27 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 @pytest.mark.parametrize("client", slow_but(["native"], WAYS))
-def test_predictions_have_the_headers_that_were_asked_for(kafka: str, client: str, guarantee: str) -> None:
+def test_predictions_have_the_requested_headers(kafka: str, client: str, guarantee: str) -> None:
     scenario = new_scenario(kafka)
-    fill_headed(scenario)
+    fill_with_headers(scenario)
     options = ("--client", client, "--guarantee", guarantee)
-    work(scenario, *options, "--pass-headers", "trace,other")
-    assert carried(scenario) == expected("trace", "other")
+    run_worker(scenario, *options, "--pass-headers", "trace,other")
+    assert copied_headers(scenario) == expected("trace", "other")
     (bad,) = read_all(kafka, f"{scenario.prefix}.rejected")
     assert [name for name, _ in bad.headers] == ["reason", "topic", "partition", "offset", "timestamp", "headers"]
     assert audit(scenario, "--pass-headers", "trace, other").code == 0
-    assert audit(scenario).code == 0, "who does not ask for them does not look at them"
+    assert audit(scenario).code == 0, "a worker without the option ignores headers"
     done = audit(scenario, "--pass-headers", "*")
     assert done.code == 1
     assert done.stderr.endswith("EVENTS/0@1 differs: expected the header ('offset', b'junk'), found none\n".replace(
         "EVENTS", scenario.topic)), done  # fmt: skip
 
 
-def test_a_changed_header_is_named(kafka: str) -> None:
+def test_an_audit_reports_a_changed_header(kafka: str) -> None:
     scenario = new_scenario(kafka)
-    fill_headed(scenario)
-    work(scenario, "--pass-headers", "*", "--output-format", "packed")
-    assert carried(scenario) == expected("*")
+    fill_with_headers(scenario)
+    run_worker(scenario, "--pass-headers", "*", "--output-format", "packed")
+    assert copied_headers(scenario) == expected("*")
     assert audit(scenario, "--pass-headers", "*").code == 0
     found = predictions(scenario)
     empty(kafka, f"{scenario.prefix}.predictions", 1)
@@ -190,24 +190,24 @@ def test_a_changed_header_is_named(kafka: str) -> None:
     ) in done.stderr
 
 
-def test_a_group_may_change_it_at_any_start(kafka: str) -> None:
+def test_a_group_may_change_the_requested_headers_at_any_start(kafka: str) -> None:
     scenario, half = new_scenario(kafka), ROWS // 2
-    fill_headed(scenario, 0, half)
-    work(scenario, "--pass-headers", "trace")
-    fill_headed(scenario, half)
-    work(scenario, "--client", PYTHON)
+    fill_with_headers(scenario, 0, half)
+    run_worker(scenario, "--pass-headers", "trace")
+    fill_with_headers(scenario, half)
+    run_worker(scenario, "--client", PYTHON)
     wanted = expected("trace", among=range(half)) | expected(among=range(half, ROWS))
-    assert carried(scenario) == wanted
+    assert copied_headers(scenario) == wanted
     assert audit(scenario).code == 0
 
 
 @pytest.mark.parametrize("names", slow_but(["trace"], ["*", "trace"]))
-def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> None:
+def test_missing_predictions_are_written_again_with_their_headers(kafka: str, names: str) -> None:
     """Half of a commit is visible, with headers like a rejection's; a changed option applies from now on."""
     scenario = new_scenario(kafka)
-    fill_headed(scenario, 0, 120)
-    work(scenario, "--pass-headers", "*", *EVERY_COMMIT)
-    fill_headed(scenario, 120, 220)
+    fill_with_headers(scenario, 0, 120)
+    run_worker(scenario, "--pass-headers", "*", *EVERY_COMMIT)
+    fill_with_headers(scenario, 120, 220)
     model, topic = Model(settings_of(scenario).model, 0, scenario.group), f"{scenario.prefix}.predictions"
     model.advance(records(scenario.events[0][:120], partition=0), emit=False)
     there, missing = (
@@ -223,21 +223,21 @@ def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> 
     last = unseen.flush()[topic].last
     unseen.abort()
     first = last - 81  # 30 predictions, their commit marker, and 50 that are aborted
-    Forger(scenario).commit(CommitRecord(200, 120, where(scenario)[1], {topic: OffsetRange(first, last, 80)}))
-    fill_headed(scenario, 220)
-    log = work(scenario, "--pass-headers", names)
+    Forger(scenario).commit(CommitRecord(200, 120, committed_place(scenario)[1], {topic: OffsetRange(first, last, 80)}))
+    fill_with_headers(scenario, 220)
+    log = run_worker(scenario, "--pass-headers", names)
     assert "writing the missing outputs again" in log
     wanted = expected("*", among=range(150)) | expected(names, among=range(150, ROWS))
-    assert carried(scenario) == wanted
+    assert copied_headers(scenario) == wanted
     assert audit(scenario).code == 0
     assert audit(scenario, "--pass-headers", names).code == (0 if names == "*" else 1)
 
 
-def test_values_and_keys_are_the_same_with_headers_and_without(kafka: str) -> None:
+def test_values_and_keys_are_the_same_with_and_without_headers(kafka: str) -> None:
     scenario, other = new_scenario(kafka), unique("plain")
-    fill_headed(scenario)
-    work(scenario, "--pass-headers", "*")
-    work(scenario, "--group", other)
+    fill_with_headers(scenario)
+    run_worker(scenario, "--pass-headers", "*")
+    run_worker(scenario, "--group", other)
     plain = read_all(kafka, f"{scenario.topic}.{other}.predictions")
     assert [(r.key, r.value) for r in plain] == [(r.key, r.value) for r in predictions(scenario)]
     assert not any(r.headers for r in plain)

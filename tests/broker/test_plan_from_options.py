@@ -1,4 +1,4 @@
-"""`driftway worker --plan from-options`: other options become the group's next plan, once."""
+"""`driftway worker --plan from-options`: changed options become the group's next plan, once."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def has_plans(scenario: FaultScenario) -> bool:
     return f"{scenario.prefix}.models" in partition_counts(client.list_topics(timeout=10))
 
 
-def test_options_become_the_next_plan_and_the_same_options_write_nothing(kafka: str) -> None:
+def test_changed_options_become_the_next_plan_and_unchanged_ones_write_nothing(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN, *ASKED)
     assert not has_plans(scenario), "the options of a new group are its first plan"
     learn(scenario, 100, 200, *PLAIN, *ASKED)
-    assert not has_plans(scenario), "nothing differs"
+    assert not has_plans(scenario), "the options are the same"
     assert "the options are the next plan plan=2" in learn(scenario, 200, 300, *PLAIN, *ASKED, *CHALLENGER)
     assert "the options are" not in learn(scenario, 300, 400, *PLAIN, *ASKED, *CHALLENGER)
-    said = learn(scenario, 400, 500, *PLAIN, "--metric-window", "30")
-    assert "the options differ from the plan; the plan applies" in said
+    log = learn(scenario, 400, 500, *PLAIN, "--metric-window", "30")
+    assert "the options differ from the plan; the plan applies" in log
     more = *PLAIN, *CHALLENGER, "--metric-window", "30", "--detector", DDM
     assert "the options are the next plan plan=3" in learn(scenario, 500, 600, *more, *ASKED)
     change(scenario, "configure", "--no-detectors", at=(650, 700))
@@ -51,7 +51,7 @@ def test_options_become_the_next_plan_and_the_same_options_write_nothing(kafka: 
 
 
 @pytest.mark.slow
-def test_workers_that_start_at_once_write_the_plan_once(kafka: str) -> None:
+def test_workers_that_start_together_write_the_plan_once(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=3, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
     with ExitStack() as running, scenario.auditor() as auditor:
@@ -59,7 +59,7 @@ def test_workers_that_start_at_once_write_the_plan_once(kafka: str) -> None:
         workers = [running.enter_context(Driftway(*asked)) for _ in range(3)]
         scenario.fill(100, 200)
         auditor.await_all(3 * 200)
-        await_until(lambda: sum(one.stderr.count("plan taken") for one in workers) >= 3, 30, "all have taken it")
+        await_until(lambda: sum(one.stderr.count("plan taken") for one in workers) >= 3, 30, "all have applied it")
         for one in workers:
             one.terminate()
         for one in workers:

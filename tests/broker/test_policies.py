@@ -16,7 +16,7 @@ from tests.support.process import Driftway, driftway
 
 CANNOT_RESTORE = 4
 NO_SNAPSHOTS = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
-"""But at the first commit after a damaged one, and at a clean stop."""
+"""Except at the first commit after a damaged snapshot, and at a clean stop."""
 
 
 def learn(scenario: FaultScenario, first: int, last: int, *more: str) -> str:
@@ -28,14 +28,14 @@ def learn(scenario: FaultScenario, first: int, last: int, *more: str) -> str:
 
 
 def learned(kafka: str) -> FaultScenario:
-    """A scenario whose first half was learned, with a snapshot at its end, and whose worker has exited."""
+    """A scenario whose worker has learned the first half, written a snapshot, and exited."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 500, "--snapshot-rows", "1")  # on a slow machine there are several commits
     return scenario
 
 
 def learn_and_kill(scenario: FaultScenario, first: int, last: int, *more: str) -> None:
-    """Produce rows `first` to `last`, and kill a worker that has committed them: a clean stop writes a snapshot."""
+    """Produce rows `first` to `last`, and kill a worker that has committed them, so that it writes no snapshot."""
     scenario.fill(first, last)
     with Driftway(*scenario.worker(*NO_SNAPSHOTS, *more)) as victim:
         await_until(
@@ -60,7 +60,7 @@ def commit(scenario: FaultScenario, offset: int, metadata: str | None = None) ->
             return False
         return True
 
-    await_until(accepted, 30, "no member is left, not even one that was killed")
+    await_until(accepted, 30, "the group has no members, not even a killed one")
     member.close()
 
 
@@ -72,7 +72,7 @@ def delete_before(scenario: FaultScenario, topic: str, offset: int) -> None:
 
 
 def require_audit(scenario: FaultScenario) -> None:
-    """Require that an audit holds: it begins where a decision took effect."""
+    """Require that an audit passes: it begins where a decision took effect."""
     done = driftway("audit", *scenario.options)
     assert done.code == 0, done
 
@@ -104,7 +104,7 @@ def refused(scenario: FaultScenario, *more: str) -> str:
     return ended.stderr.splitlines()[-1]
 
 
-def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka: str) -> None:
+def test_an_offset_without_a_snapshot_is_refused_and_both_options_are_named(kafka: str) -> None:
     scenario = learned(kafka)
     commit(scenario, 200)
     sentence = refused(scenario)
@@ -113,7 +113,7 @@ def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka
     assert "reset starts" in sentence
 
 
-def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka: str) -> None:
+def test_replay_relearns_the_log_without_output_and_continues_with_the_same_bits(kafka: str) -> None:
     scenario = learned(kafka)
     commit(scenario, 500)
     scenario.fill(500)
@@ -124,7 +124,7 @@ def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka
     auditor.require(scenario.expected)
 
 
-def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -> None:
+def test_fresh_starts_an_empty_learner_at_the_committed_offset(kafka: str) -> None:
     scenario = learned(kafka)
     commit(scenario, 500)
     scenario.fill(500)
@@ -136,13 +136,13 @@ def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -
     require_audit(scenario)
 
 
-def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
+def test_a_snapshot_of_another_learner_is_refused(kafka: str) -> None:
     sentence = refused(learned(kafka), "--learner", "arow")
     assert "the snapshot was made with learners" in sentence
     assert "--on-restore-failure" in sentence
 
 
-def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka: str) -> None:
+def test_a_deleted_offset_is_refused_or_skipped_with_the_option(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500)
     delete_before(scenario, scenario.topic, 800)
@@ -170,7 +170,7 @@ REPLAY, RESET = ("--on-restore-failure", "replay"), ("--on-restore-failure", "re
 EARLIEST, LATEST = ("--on-offset-out-of-range", "earliest"), ("--on-offset-out-of-range", "latest")
 
 
-def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
+def test_an_offset_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
     """There is no snapshot before 200, so the log is relearned from 0."""
     scenario = learned(kafka)
     commit(scenario, 200)
@@ -183,7 +183,7 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
 
 
 @pytest.mark.slow
-def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(kafka: str) -> None:
+def test_an_offset_set_back_continues_from_an_older_snapshot_if_the_first_rows_are_deleted(kafka: str) -> None:
     """There are snapshots at 200 and 500; relearning from 150 would give other bits."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 200, "--snapshot-rows", "1")
@@ -196,7 +196,7 @@ def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_it
 
 
 @pytest.mark.slow
-def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka: str) -> None:
+def test_an_offset_set_back_with_fresh_begins_there_with_an_empty_learner(kafka: str) -> None:
     scenario = learned(kafka)
     commit(scenario, 200)
     learn(scenario, 500, 1000, *RESET)
@@ -208,7 +208,7 @@ def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [499, 0])
-def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
+def test_an_offset_set_back_to_the_first_row_or_a_snapshot(kafka: str, C: int) -> None:
     scenario = learned(kafka)
     commit(scenario, C)
     learn(scenario, 500, 1000, *REPLAY)
@@ -216,7 +216,7 @@ def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
 
 
 @pytest.mark.slow
-def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: str) -> None:
+def test_an_offset_set_forward_is_refused_and_replay_learns_the_skipped_rows(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 800)
     commit(scenario, 700)
@@ -226,7 +226,7 @@ def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: s
 
 
 @pytest.mark.slow
-def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> None:
+def test_an_offset_set_forward_with_fresh_does_not_learn_the_skipped_rows(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 800)
     commit(scenario, 700)
@@ -238,7 +238,7 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
 
 
 @pytest.mark.slow
-def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(kafka: str) -> None:
+def test_an_offset_beyond_the_end_is_refused_and_latest_continues_at_the_end(kafka: str) -> None:
     scenario, options = learned(kafka), REPLAY
     scenario.fill(500, 600)
     commit(scenario, 5000)
@@ -256,7 +256,7 @@ def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lost", "first"), [(EARLIEST, 0), (LATEST, 600)])
-def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
+def test_an_offset_beyond_the_end_with_fresh_continues_at_the_chosen_offset(
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:
     scenario = learned(kafka)
@@ -266,7 +266,7 @@ def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
     with scenario.auditor(), Driftway(*scenario.worker(*RESET, *lost)) as worker:
         worker.await_text("running")
         scenario.fill(600)
-        await_until(lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 1000, 30, "all is read")
+        await_until(lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 1000, 30, "all rows are read")
     found = predicted(scenario)
     assert sorted(offset for _, offset in found) == sorted({*range(500), *range(first, 1000)})
     assert found[0, first][-1] == 0.0
@@ -275,7 +275,7 @@ def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
 @pytest.mark.parametrize(
     ("lost", "first"), [(EARLIEST, 650), pytest.param(LATEST, 700, marks=pytest.mark.slow)], ids=["earliest", "latest"]
 )
-def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_as_told(
+def test_rows_lost_after_the_snapshot_are_refused_or_skipped_with_the_option(
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:
     """Snapshot at 500, log start at 600, committed 650: rows 600 to 649 are learned without output."""
@@ -292,8 +292,8 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
 
 
 @pytest.mark.slow
-def test_log_emptied_behind_the_marker_of_its_last_transaction_says_that_nothing_may_be_lost(kafka: str) -> None:
-    """The committed offset is that of the marker, which is deleted too: it is not known whether events were."""
+def test_a_log_emptied_with_its_last_transaction_marker_may_have_lost_no_row(kafka: str) -> None:
+    """The committed offset is that of the marker, which is deleted too: whether events were deleted is unknown."""
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     sender = Producer({"bootstrap.servers": kafka, "transactional.id": scenario.topic})
     sender.init_transactions()
@@ -310,7 +310,7 @@ def test_log_emptied_behind_the_marker_of_its_last_transaction_says_that_nothing
 
 
 @pytest.mark.slow
-def test_retention_behind_both_and_told_latest(kafka: str) -> None:
+def test_rows_deleted_beyond_snapshot_and_offset_are_skipped_with_latest(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500, 900)
     delete_before(scenario, scenario.topic, 800)
@@ -322,7 +322,7 @@ def test_retention_behind_both_and_told_latest(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_more(kafka: str) -> None:
+def test_replay_after_the_committed_offset_was_deleted_needs_a_second_option(kafka: str) -> None:
     scenario = learned(kafka)
     scenario.fill(500)
     commit(scenario, 600)
@@ -334,7 +334,7 @@ def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_mo
 
 
 @pytest.mark.slow
-def test_offset_set_behind_the_marker_of_a_transaction_at_the_end_of_the_log(kafka: str) -> None:
+def test_an_offset_set_beyond_the_marker_at_the_end_of_the_log_is_valid(kafka: str) -> None:
     """No record follows the last row: the restored partition must run without waiting for one."""
     scenario = FaultScenario(kafka, partitions=1, rows=600)
     write_in_transaction(scenario, 0, 500)

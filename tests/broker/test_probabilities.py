@@ -1,4 +1,4 @@
-"""Probabilities of predictions on a real Kafka: across a SIGKILL with late labels, and after an earlier version."""
+"""Probabilities of predictions on a real Kafka: after a SIGKILL with late labels, and after an earlier version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = "--learner", LEARNER, "--learner", CHALLENGER, "--accuracy-every", str
 CASES = [(step, form) for form in (JSON, PACKED) for step in (Step.SNAPSHOT_PRODUCED, Step.COMMITTED)]
 
 
-def sure(values: list[bytes], form: str) -> list[tuple[int, float]]:
+def probabilities(values: list[bytes], form: str) -> list[tuple[int, float]]:
     """(offset, probability) of each prediction."""
     if form == JSON:
         return [(one["offset"], one["probability"]) for one in map(json.loads, values)]
@@ -37,7 +37,7 @@ def sure(values: list[bytes], form: str) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("case", slow_but([CASES[0]], CASES), ids=str)
-def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka: str, case: tuple[Step, str]) -> None:
+def test_probabilities_of_rows_that_wait_for_labels_survive_a_killed_worker(kafka: str, case: tuple[Step, str]) -> None:
     step, form = case
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
@@ -59,7 +59,7 @@ def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka
     for partition, values in events.items():
         expected = Model(settings, partition, group).advance(records(values, partition=partition))
         found = [one.value for one in outputs.records("predictions") if one.partition == partition]
-        assert sure(found, form) == sure(expected.predictions.to_list(), form)
+        assert probabilities(found, form) == probabilities(expected.predictions.to_list(), form)
         points = [json.loads(one.value) for one in outputs.records("accuracy") if one.partition == partition]
         wanted = [json.loads(value) for _, value in expected.points]
         assert [point["reliability"] for point in points] == [point["reliability"] for point in wanted]
@@ -69,7 +69,9 @@ def test_a_killed_worker_is_succeeded_with_probabilities_of_rows_that_wait(kafka
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [JSON, PACKED])
-def test_a_group_that_an_earlier_version_began_goes_on_without_and_can_be_audited(kafka: str, form: str) -> None:
+def test_a_group_of_an_earlier_version_continues_without_probabilities_and_can_be_audited(
+    kafka: str, form: str
+) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1500)
     options = scenario.worker(*OPTIONS[2:], "--output-format", form, "--stop-at-end")
     place = scenario.options

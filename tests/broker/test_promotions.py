@@ -1,4 +1,4 @@
-"""Workers promote a challenger that is better: as a plan, once, whoever dies or decides at the same moment."""
+"""Workers promote a better challenger with one plan, even if one dies or several decide at the same moment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def audit(scenario: FaultScenario) -> Finished:
 
 
 def require_promoted_once(scenario: FaultScenario) -> None:
-    """Check that both partitions have taken one plan of workers, and that the audit passes from the first offset."""
+    """Check that both partitions have applied one plan of workers, and that the audit passes from the first offset."""
     first, second = history(scenario)
     assert (first["plan"], second["plan"]) == (1, 2)
     assert [model["learner"] for model in second["models"]] == [CHALLENGER, CHAMPION]
@@ -66,7 +66,7 @@ def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
         running.await_text("challengers are watched")
         scenario.fill(0, ROWS // 2)
         auditor.await_all(ROWS)
-        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "both partitions have taken the plan")
+        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "both partitions have applied the plan")
         scenario.fill(ROWS // 2, ROWS)
         auditor.await_all(2 * ROWS)
         running.await_text("challengers are watched plan=2")
@@ -80,15 +80,15 @@ def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str) -> None:
-    """The one that is demoted is tested again: also by a worker that has seen none of it."""
+def test_a_wrong_promotion_by_hand_is_reverted_by_workers(kafka: str) -> None:
+    """The demoted model is tested again, also by a worker that has not seen the promotion."""
     scenario = sea(kafka, partitions=1)
     with scenario.auditor() as auditor, Driftway(*worker(scenario, "0.01", "500", "500")) as running:
         scenario.fill(0, 100)
         auditor.await_all(100)
         change(scenario, "add", "no_change")
         change(scenario, "promote", "no_change")
-        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "the plans are taken")
+        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "the plans are applied")
         scenario.fill(100, 400)
         auditor.await_all(400)
         running.kill()
@@ -96,7 +96,7 @@ def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str)
         running.await_text("challengers are watched plan=3")
         scenario.fill(400, ROWS // 2)
         auditor.await_all(ROWS // 2)
-        await_until(lambda: "plan taken" in running.stderr, 30, "the plan is taken")
+        await_until(lambda: "plan taken" in running.stderr, 30, "the plan is applied")
         running.terminate()
         assert running.wait(30) == 0, running.summary()
     *_, last = history(scenario)
@@ -106,7 +106,7 @@ def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str)
     assert audit(scenario).code == 0
 
 
-def test_the_page_works_as_it_is_typed(kafka: str) -> None:
+def test_the_commands_of_the_documentation_work_as_typed(kafka: str) -> None:
     scenario = sea(kafka, partitions=1)
     renamed = {"EVENTS": scenario.topic, "sea": scenario.group}
     (line,) = (line for line in typed(PAGE) if line.startswith("driftway worker ") and "--promote" in line)
@@ -129,8 +129,8 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("fault", slow_but([DECIDED], [DECIDED, PRODUCED, COMMITTED]))
-def test_a_worker_killed_while_it_promotes(kafka: str, fault: str) -> None:
-    """The next one decides from the same log: the plan is written once, and no row is lost."""
+def test_a_promotion_is_written_once_if_a_worker_is_killed_during_it(kafka: str, fault: str) -> None:
+    """The next worker decides from the same log, and no row is lost."""
     scenario = sea(kafka)
     options = worker(scenario)
     with scenario.auditor() as auditor:
@@ -138,7 +138,7 @@ def test_a_worker_killed_while_it_promotes(kafka: str, fault: str) -> None:
             scenario.fill(0, ROWS // 2)
             assert victim.wait(60) == -9, victim.summary()
         with Driftway(*options) as running:
-            await_until(lambda: running.stderr.count("plan taken") == 2, 60, "both partitions have taken the plan")
+            await_until(lambda: running.stderr.count("plan taken") == 2, 60, "both partitions have applied the plan")
             scenario.fill(ROWS // 2, ROWS)
             auditor.await_all(2 * ROWS)
             running.terminate()
@@ -147,7 +147,7 @@ def test_a_worker_killed_while_it_promotes(kafka: str, fault: str) -> None:
     require_promoted_once(scenario)
 
 
-def test_two_workers_that_decide_at_the_same_moment(kafka: str) -> None:
+def test_a_promotion_is_written_once_if_two_workers_decide_at_the_same_moment(kafka: str) -> None:
     scenario = sea(kafka)
     arguments = EVERYBODY, *worker(scenario)
     with scenario.auditor() as auditor, FaultyPromotions(*arguments) as one, FaultyPromotions(*arguments) as other:

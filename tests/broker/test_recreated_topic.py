@@ -28,7 +28,7 @@ OLD = 400
 
 
 def learned(kafka: str, *more: str) -> FaultScenario:
-    """A scenario whose first rows were learned by a worker that has exited."""
+    """A scenario whose first rows a worker has learned before it exited."""
     scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     scenario.fill(0, OLD)
     ended = driftway(*scenario.worker("--stop-at-end", *more))
@@ -36,8 +36,8 @@ def learned(kafka: str, *more: str) -> FaultScenario:
     return scenario
 
 
-def make_again(scenario: FaultScenario, rows: int) -> None:
-    """Delete the input, make it again, and write the rows after the old ones to it."""
+def recreate(scenario: FaultScenario, rows: int) -> None:
+    """Delete the input, create it again, and write the next rows to it."""
     empty(scenario.bootstrap, scenario.topic, scenario.partitions)
     produce(scenario.bootstrap, scenario.topic, scenario.events[0][OLD : OLD + rows])
 
@@ -69,9 +69,11 @@ def audited(scenario: FaultScenario) -> tuple[int, str]:
 
 @pytest.mark.parametrize("rows", slow_but([50], [50, 399]))
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
+def test_an_input_recreated_while_the_worker_is_down_is_read_from_its_start(
+    kafka: str, rows: int, guarantee: str
+) -> None:
     scenario = learned(kafka, "--guarantee", guarantee)
-    make_again(scenario, rows)
+    recreate(scenario, rows)
     for more in OTHERS:
         ended = driftway(*scenario.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == CANNOT_RESTORE, ended
@@ -79,24 +81,24 @@ def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: s
         assert "only --on-offset-out-of-range earliest goes on" in ended.stderr
     assert len(offsets(scenario)) == OLD
     assert audited(scenario)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
-    for more in (EARLIEST, ()):  # the option is needed once only
+    for more in (EARLIEST, ()):  # the option is needed only once
         ended = driftway(*scenario.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == 0, ended
         assert offsets(scenario) == [*range(OLD), *range(rows)]
-    # What was learned is kept: the clean stop wrote a snapshot at the end of the old topic.
+    # The learner is kept: the clean stop wrote a snapshot at the end of the old topic.
     assert scores(scenario) == expected(scenario, range(OLD + rows))
     assert audited(scenario)[0] == 0, audited(scenario)
 
 
 @pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
 @pytest.mark.parametrize("rows", slow_but([5], [5, 400]))
-def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
+def test_an_input_recreated_under_a_running_worker_is_read_from_its_start(kafka: str, client: str, rows: int) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     with Driftway(*scenario.worker("--client", client, *EARLIEST)) as worker:
         worker.await_text("running")
         scenario.fill(0, OLD)
         await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
-        make_again(scenario, rows)
+        recreate(scenario, rows)
         await_until(lambda: len(offsets(scenario)) >= OLD + rows, 90, "the new rows are predicted")
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
@@ -106,7 +108,7 @@ def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) ->
 
 
 def test_predictions_deleted_after_a_clean_stop_are_written_again(kafka: str) -> None:
-    """The last commit is that of the stop: it has a snapshot and no outputs, so it proves nothing about them."""
+    """The stop made the last commit: it has a snapshot but no outputs, so it says nothing about lost outputs."""
     scenario = learned(kafka, "--snapshot-rows", "100000")
     empty(kafka, f"{scenario.prefix}.predictions", scenario.partitions)
     produce(kafka, scenario.topic, scenario.events[0][OLD : OLD + 50])
@@ -118,20 +120,20 @@ def test_predictions_deleted_after_a_clean_stop_are_written_again(kafka: str) ->
     assert audited(scenario)[0] == 0, audited(scenario)
 
 
-def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> None:
+def test_a_running_worker_without_the_option_stops_with_the_reason(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     with Driftway(*scenario.worker()) as worker:
         worker.await_text("running")
         scenario.fill(0, OLD)
         await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
-        make_again(scenario, OLD)
+        recreate(scenario, OLD)
         assert worker.wait(90) == CANNOT_RESTORE, worker.summary()
         assert "was deleted and recreated" in worker.stderr
     assert len(offsets(scenario)) == OLD
 
 
 @pytest.mark.slow
-def test_several_partitions_are_predicted_from_the_start_of_each(kafka: str) -> None:
+def test_each_partition_of_a_recreated_input_is_predicted_from_its_start(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=3, rows=200)
     with Driftway(*scenario.worker(*EARLIEST)) as worker:
         worker.await_text("running")
@@ -147,7 +149,7 @@ def test_several_partitions_are_predicted_from_the_start_of_each(kafka: str) -> 
 
 
 def labelled(kafka: str) -> tuple[FaultScenario, str, tuple[str, ...]]:
-    """A scenario with a label topic, from which half of the labels were read."""
+    """A scenario with a label topic of which half has been read."""
     scenario = FaultScenario(kafka, partitions=1, rows=200)
     labels = create_topic(kafka, f"{scenario.topic}.labels")
     options = ("--label-topic", labels, "--label-wait", "1000")
@@ -160,7 +162,7 @@ def labelled(kafka: str) -> tuple[FaultScenario, str, tuple[str, ...]]:
     return scenario, labels, options
 
 
-def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka: str) -> None:
+def test_a_recreated_label_topic_is_reported_and_read_from_its_start(kafka: str) -> None:
     scenario, labels, options = labelled(kafka)
     empty(kafka, labels, 1)
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
@@ -173,7 +175,7 @@ def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka:
     assert offsets(scenario) == list(range(200))
 
 
-def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_the_user_says_so(kafka: str) -> None:
+def test_labels_deleted_before_they_are_read_are_reported_and_skipped_with_the_option(kafka: str) -> None:
     scenario, labels, options = labelled(kafka)
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
     client = admin(kafka)  # a collected client never answers
@@ -188,13 +190,13 @@ def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_th
         ended = driftway(*scenario.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
         assert offsets(scenario) == list(range(200))
-    assert "labels_set_aside" not in ended.stderr, "those that are left find their events"
+    assert "labels_set_aside" not in ended.stderr, "the remaining labels match their events"
     audit = driftway("audit", *scenario.options)
     assert audit.code == 0, audit
 
 
-def test_labels_that_are_deleted_after_they_were_merged_are_needed_by_a_replay(kafka: str) -> None:
-    """No snapshot has them, and the record of their order is given up with them: an audit begins behind both."""
+def test_labels_deleted_after_they_were_merged_are_needed_by_a_replay(kafka: str) -> None:
+    """No snapshot has them, and the record of their order is dropped with them: an audit begins after both."""
     scenario = FaultScenario(kafka, partitions=1, rows=200)
     labels = create_topic(kafka, f"{scenario.topic}.labels")
     options = ("--label-topic", labels, "--label-wait", "1000", "--snapshot-interval", "600")
@@ -220,7 +222,7 @@ def test_labels_that_are_deleted_after_they_were_merged_are_needed_by_a_replay(k
 
 
 @pytest.mark.slow
-def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
+def test_a_recreated_input_continues_at_the_same_position_of_the_labels(kafka: str) -> None:
     scenario, labels, options = labelled(kafka)
     empty(kafka, scenario.topic, 1)
     produce(kafka, scenario.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(60)])
@@ -234,7 +236,7 @@ def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) 
         assert offsets(scenario) == [*range(150), *range(100)]
 
 
-def test_a_request_sent_too_early_is_sent_again(kafka: str) -> None:
+def test_a_metadata_request_sent_too_early_is_sent_again(kafka: str) -> None:
     topic = create_topic(kafka, unique("events"))
     ids = TopicIdReader(SampleReader(kafka, {}), topic)
     old = ids.ask(Deadline(10))
@@ -242,8 +244,8 @@ def test_a_request_sent_too_early_is_sent_again(kafka: str) -> None:
     ids.begin(began)
     asking = time.monotonic()
     assert ids.ask(Deadline(10), since=began) == old
-    assert began <= ids.asked_at <= asking, "the answer to another request was taken"
-    ids.begin(began)  # is answered already
+    assert began <= ids.asked_at <= asking, "the reply to another request was used"
+    ids.begin(began)  # has already been answered
     assert ids.ask(Deadline(10), since=began) == old
     assert ids.asked_at <= asking
     ids.begin(time.monotonic())

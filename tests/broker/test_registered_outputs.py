@@ -1,4 +1,4 @@
-"""Predictions with a registered schema on a real Kafka: once though a worker dies, audited, read by all that reads."""
+"""Predictions with a registered schema on a real Kafka: written once although a worker dies, audited, and readable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODELS = ("--learner", "arow", "--emit", "all", "--coverage", "0.9", "--accuracy
 
 
 def read(stub: Stub, scenario: FaultScenario, name: str) -> list[dict[str, Any]]:
-    """Return all records of an output as the registry's own client reads them, by partition."""
+    """Return all records of an output as the registry's client reads them, by partition."""
     topic = f"{scenario.prefix}.{name}"
     where = SerializationContext(topic, MessageField.VALUE)
     message = ProtobufDeserializer(message_class("binary"), {"use.deprecated.format": False})
@@ -40,7 +40,7 @@ def read(stub: Stub, scenario: FaultScenario, name: str) -> list[dict[str, Any]]
     return [readers[schema_id_of(one.value or b"")](one.value, where) for one in records]
 
 
-def test_they_are_written_once_audited_and_read(kafka: str) -> None:
+def test_registered_predictions_are_written_once_audited_and_read(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     place = "--input", scenario.topic, "--bootstrap", kafka
     with Stub() as stub:
@@ -51,7 +51,7 @@ def test_they_are_written_once_audited_and_read(kafka: str) -> None:
             return driftway("audit", *place, "--group", scenario.group, "--coverage", "0.9", *more)
 
         lost = driftway("worker", "--input", "NONE", "--group", "g", "--bootstrap", kafka, *binary)
-        assert (lost.code, stub.versions) == (2, {}), "nothing is registered for an input that there is not"
+        assert (lost.code, stub.versions) == (2, {}), "nothing is registered for an input that does not exist"
         with scenario.auditor() as auditor:
             with CrashingDriftway(Step.FLUSHED, 6, *scenario.worker(*binary)) as victim:
                 fed = scenario.feed_until_ended(auditor, victim, 0)
@@ -71,7 +71,7 @@ def test_they_are_written_once_audited_and_read(kafka: str) -> None:
 
         found = read(stub, scenario, "predictions")
         assert [one["offset"] for one in found] == 2 * list(range(ROWS))
-        assert found[0].keys() ^ found[-1].keys() == {"kind", "plan"}, "JSON has no kind, and the plan from 2 on"
+        assert found[0].keys() ^ found[-1].keys() == {"kind", "plan"}, "JSON has no kind, and a plan only from 2 on"
         assert [str(one["id"]) for one in found] == [str(one["offset"]) for one in found]
         assert [one["score"] for one in found] == [scenario.expected[one["partition"], one["offset"]] for one in found]
         assert {one["learner"] for one in found} == {LEARNER}

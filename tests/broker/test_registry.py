@@ -1,6 +1,6 @@
 """Events with schemas in a real registry: Apicurio, through its Confluent-compatible interface.
 
-Confluent's own registry is in no package registry. Serialized Protobuf schemas as Confluent returns them are tested in
+Confluent's registry is not in any package registry. Serialized Protobuf schemas as Confluent returns them are tested in
 `tests/unit/worker/kafka/test_registry.py`, against a stub.
 """
 
@@ -22,7 +22,7 @@ from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
 
 pytestmark = pytest.mark.slow
-"""Apicurio is a download of 158 MB, made once."""
+"""Apicurio is downloaded once (158 MB)."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def registry(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)
-def test_round_trip(registry: str, name: str) -> None:
+def test_an_event_written_with_a_real_registry_is_read_unchanged(registry: str, name: str) -> None:
     value, expected = ROUND_TRIPS[name](registry)
     form = name.partition(" ")[0]
     found = make_parser(form, registry, QUICK)(value)
@@ -40,7 +40,7 @@ def test_round_trip(registry: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_unknown_id(registry: str, form: str) -> None:
+def test_an_unknown_schema_id_is_rejected(registry: str, form: str) -> None:
     with pytest.raises(Reject, match=f"^{form}: no schema 123456 in the registry$"):
         make_parser(form, registry, QUICK)(b"\0" + (123456).to_bytes(4, "big") + b"\0")
 
@@ -55,12 +55,12 @@ def test_a_later_version_changes_nothing_for_earlier_events(registry: str) -> No
     assert (parse(second), parse(first)) == ({"b": "x"}, {"a": 1})
 
 
-def test_a_path_that_is_no_registry(registry: str) -> None:
+def test_a_url_that_is_not_a_registry_is_reported(registry: str) -> None:
     with pytest.raises(Failure, match="refused: HTTP 404"):
         make_parser("avro", registry.replace("ccompat", "nothing"), QUICK)(b"\0\0\0\0\1\0")
 
 
-def test_what_is_known_is_read_after_the_registry_has_gone() -> None:
+def test_known_schemas_are_read_after_the_registry_has_ended() -> None:
     with apicurio() as url:
         value, expected = registered.json_schema(url)
         known = make_parser("json-schema", url, QUICK)
@@ -70,7 +70,7 @@ def test_what_is_known_is_read_after_the_registry_has_gone() -> None:
         make_parser("json-schema", url, QUICK)(value)
 
 
-def older(schema: OutputSchema) -> str:
+def without_last_fields(schema: OutputSchema) -> str:
     """Return a schema of predictions without its last two fields."""
     if schema.form == "protobuf":
         lines = schema.text.splitlines()
@@ -87,7 +87,7 @@ def test_schemas_of_predictions_are_registered_once_and_follow_older_ones(regist
     topic, numbers = f"{form}.g.predictions", Target("regression", 0)
     ours, subject = OutputSchema.of(form, numbers), f"{form}.g.predictions-value"
     asking, writing = client(registry), OutputSchemas(registry, QUICK)
-    first = asking.register_schema(subject, Schema(older(ours), TYPES[form]))
+    first = asking.register_schema(subject, Schema(without_last_fields(ours), TYPES[form]))
     asking.set_compatibility(subject, "BACKWARD")
     assert writing.would_take(topic, ours)
     number = writing.id_of(topic, ours)

@@ -1,4 +1,4 @@
-"""Rejections are visible in the log, in the summary and in `driftway rejected`, which can send them again."""
+"""Rejections are shown in the log, the summary and `driftway rejected`, which can send them again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
     return driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", *more)
 
 
-def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -> None:
-    """Once, 2,000 of them were rejected without a line in the log."""
+def test_events_of_the_wrong_shape_are_reported_with_what_was_expected(kafka: str) -> None:
+    """Once, 2,000 such events were rejected without a line in the log."""
     topic, group = create_topic(kafka, unique("shape")), unique("group")
     produce(kafka, topic, [b'{"user":%d,"amount":3.5}' % i for i in range(900)])
     done = worker(kafka, topic, group)
@@ -39,7 +39,7 @@ def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -
     assert "rows=900" in summary
     assert "rejected=900" in summary
     assert "reasons=no-x 900" in summary
-    assert len(lines) < 20, "not a line for each"
+    assert len(lines) < 20, "not one line for each"
     produce(kafka, topic, events(1))
     assert worker(kafka, topic, group).code == 0
     where = ("--input", topic, "--group", group, "--bootstrap", kafka)
@@ -50,7 +50,7 @@ def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -
     assert "rejected lately: no-x 900" in watched.stdout
 
 
-def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) -> None:
+def test_kinds_of_rejections_are_listed_with_samples_and_selected_ones_sent_again(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("again"), 2), unique("group")
     good = events(300)
     spoilt = [good[0], *(one.replace(b'"y":1', b'"y":"up"').replace(b'"y":0', b'"y":"down"') for one in good[1:])]
@@ -91,7 +91,7 @@ def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) ->
     assert "rejected=" in learned.stderr
 
 
-def test_nothing_is_sent_without_saying_what(kafka: str) -> None:
+def test_nothing_is_sent_again_without_a_selection(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("clean")), unique("group")
     produce(kafka, topic, events(50))
     assert worker(kafka, topic, group).code == 0

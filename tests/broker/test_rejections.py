@@ -93,7 +93,7 @@ def fill_topic(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
     return {(p, mixed[p].good[row]): score for (p, row), score in bare.items()}
 
 
-def require(kafka: str, topic: str, group: str, mixed: list[Mixed], expected: Scores) -> None:
+def require_outputs(kafka: str, topic: str, group: str, mixed: list[Mixed], expected: Scores) -> None:
     """Check that bad records are in the rejected topic unchanged, with reasons, and good ones have offline scores."""
     stamps = {record[:2]: record for record in read_all(kafka, topic)}
     rejected = read_all(kafka, f"{topic}.{group}.rejected")
@@ -119,7 +119,7 @@ def require(kafka: str, topic: str, group: str, mixed: list[Mixed], expected: Sc
     assert found == expected
 
 
-def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: str, topic: str, group: str) -> None:
+def test_a_thousand_malformed_records_are_rejected_and_change_no_score(kafka: str, topic: str, group: str) -> None:
     chance = random.Random(31)
     mixed = []
     for partition in range(PARTITIONS):
@@ -135,10 +135,10 @@ def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: s
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end"
     )
     assert done.code == 0, done.stderr
-    require(kafka, topic, group, mixed, expected)
+    require_outputs(kafka, topic, group, mixed, expected)
 
 
-def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> None:
+def test_malformed_packed_records_are_rejected_and_change_no_score(kafka: str, topic: str, group: str) -> None:
     """The first rows have no label, as with delayed labels."""
     chance = random.Random(32)
     mixed = [Mixed(chance, 9, 5000, [packed_malformed(chance) for _ in range(300)], packed=True)]
@@ -148,11 +148,11 @@ def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> Non
         "--format", "packed",
     )  # fmt: skip
     assert done.code == 0, done.stderr
-    require(kafka, topic, group, mixed, expected)
+    require_outputs(kafka, topic, group, mixed, expected)
 
 
-def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, topic: str, group: str) -> None:
-    """The names appear in the reason, a header of the rejected record, and both must fit the message size."""
+def test_very_long_feature_names_do_not_stop_the_worker(kafka: str, topic: str, group: str) -> None:
+    """The names are in the reason, a header of the rejected record; the record must fit the message size."""
     create_topic(kafka, topic, 1)
     long = "n" * LARGE
     values = [b'{"x":{"a":1,"b":2},"y":1}', json.dumps({"x": {long: 1}}).encode(), b'{"x":{"b":4,"a":3},"y":0}']
@@ -168,7 +168,7 @@ def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, top
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], GUARANTEES))
 @pytest.mark.slow
-def test_a_topic_of_nothing_but_bad_records_is_told_and_nothing_committed(
+def test_a_topic_with_only_bad_records_is_reported_and_nothing_is_committed(
     kafka: str, topic: str, group: str, guarantee: str
 ) -> None:
     create_topic(kafka, topic, 1)
@@ -190,7 +190,7 @@ def test_a_topic_of_nothing_but_bad_records_is_told_and_nothing_committed(
     assert done.code == 0, done.stderr
     assert committed_offset(kafka, group, topic)[0] == 151
     assert guarantee == AT_LEAST_ONCE or len(read_all(kafka, f"{topic}.{group}.rejected")) == 150
-    produce(kafka, topic, [b"?"] * 1500)  # it is no new group any more
+    produce(kafka, topic, [b"?"] * 1500)  # it is no longer a new group
     done = driftway("worker", *options, "--stop-at-end")
     assert done.code == 0, done.stderr
 
@@ -212,7 +212,7 @@ def test_a_thousand_rejections_over_all_partitions_stop_a_new_group(kafka: str, 
 
 
 @pytest.mark.slow
-def test_rejections_of_a_slow_new_stream_become_visible(kafka: str, topic: str, group: str) -> None:
+def test_rejections_of_a_slow_new_stream_are_committed(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     produce(kafka, topic, [b"?"] * 3)
     with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka) as worker:
@@ -267,15 +267,13 @@ def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: st
     assert pointer
     assert accounted(kafka, topic, group) == list(range(committed))
     produce(kafka, topic, good_events(500))
-    done = driftway(*arguments[:-2])  # resumes where it stopped
+    done = driftway(*arguments[:-2])  # the worker resumes where it stopped
     assert done.code == 0, done.stderr
     assert accounted(kafka, topic, group) == list(range(3500))
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], GUARANTEES))
-def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
-    kafka: str, topic: str, group: str, guarantee: str
-) -> None:
+def test_a_rejection_that_its_topic_refuses_is_not_skipped(kafka: str, topic: str, group: str, guarantee: str) -> None:
     create_topic(kafka, topic, 1)
     create_topic(kafka, f"{topic}.{group}.rejected", 1, max_message_bytes="20000")
     values = good_events()
@@ -303,7 +301,7 @@ def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_a_rejected_topic_that_has_gone_is_created_again(kafka: str, topic: str, group: str, guarantee: str) -> None:
+def test_a_deleted_rejected_topic_is_created_again(kafka: str, topic: str, group: str, guarantee: str) -> None:
     create_topic(kafka, topic, 1)
     values = good_events(1000)
     produce(kafka, topic, values)

@@ -56,7 +56,7 @@ def expected_json(name: str, rows: int, seed: int = 1) -> list[bytes]:
 
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("rate", [(), ("--rate", "20000")])
-def test_row_i_arrives_in_partition_i_mod_n_in_order_with_the_same_bytes(
+def test_row_i_arrives_in_partition_i_mod_n_in_order_with_the_expected_bytes(
     kafka: str, topic: str, rate: tuple[str, ...]
 ) -> None:
     done = replay(kafka, topic, "sea:rows=20001", "--partitions", "3", "--seed", "5", *rate)
@@ -70,16 +70,16 @@ def test_row_i_arrives_in_partition_i_mod_n_in_order_with_the_same_bytes(
 
 
 @pytest.mark.usefixtures("client")
-def test_packed_arrives_as_packed(kafka: str, topic: str) -> None:
+def test_packed_events_arrive_packed(kafka: str, topic: str) -> None:
     report(replay(kafka, topic, "sea:rows=500", "--format", "packed"))
     block = next(iter(open_stream("sea", rows=500).blocks()))
     assert [record.value for record in read_all(kafka, topic)] == packed.encode_events(block.X, block.y)
 
 
-def test_limit_and_skip_continue_where_the_first_run_stopped(kafka: str, topic: str) -> None:
+def test_limit_and_skip_continue_where_the_first_run_stopped_exactly(kafka: str, topic: str) -> None:
     sent = report(replay(kafka, topic, "sea:rows=1000", "--partitions", "3", "--limit", "400"))
     assert (sent["rows"], sent["next_id"]) == (400, 400)
-    report(replay(kafka, topic, "sea:rows=1000", "--skip", "400"))  # to the topic's existing partitions
+    report(replay(kafka, topic, "sea:rows=1000", "--skip", "400"))  # the topic keeps its partitions
     wanted = expected_json("sea", 1000)
     for partition, records in by_partition(read_all(kafka, topic)).items():
         assert [record.value for record in records] == wanted[partition::3]
@@ -94,7 +94,7 @@ def test_loop_continues_ids_and_repeats_rows(kafka: str, topic: str) -> None:
     assert [(event["x"], event["y"]) for event in events] == once * 3
 
 
-def test_loop_without_a_number_goes_on_until_the_limit(kafka: str, topic: str) -> None:
+def test_loop_without_a_number_continues_until_the_limit(kafka: str, topic: str) -> None:
     assert report(replay(kafka, topic, "sea:rows=100", "--limit", "2550", "--loop"))["rows"] == 2550
 
 
@@ -114,7 +114,7 @@ def murmur2(data: bytes) -> int:
 
 
 @pytest.mark.usefixtures("client")
-def test_key_is_the_columns_text_and_its_hash_chooses_the_partition(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_key_is_the_columns_text_and_its_hash_selects_the_partition(kafka: str, topic: str, tmp_path: Path) -> None:
     keys = np.random.default_rng(1).integers(0, 50, 3000)
     path = tmp_path / "shop.csv"
     path.write_text("customer,v,bought\n" + "".join(f"{k},{i},{k % 2}\n" for i, k in enumerate(keys)))
@@ -131,9 +131,9 @@ def test_key_is_the_columns_text_and_its_hash_chooses_the_partition(kafka: str, 
         assert record.partition == (murmur2(record.key) & 0x7FFFFFFF) % 4
 
 
-@pytest.mark.slow  # needs a quiet machine
+@pytest.mark.slow  # needs a machine without other load
 @pytest.mark.parametrize(("rate", "rows"), [(1000, 3000), (10_000, 40_000), (50_000, 200_000)])
-def test_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows: int) -> None:
+def test_the_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows: int) -> None:
     sent = report(replay(kafka, topic, f"hyperplane_staged:d=8,rows={rows}", "--rate", str(rate)))
     assert sent["rows"] == rows
     assert sent["rate"] == pytest.approx(rate, rel=0.01)
@@ -150,7 +150,7 @@ def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, top
 
 
 @pytest.mark.usefixtures("client")
-def test_a_failed_delivery_is_counted_and_exit_code_1(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_failed_delivery_is_counted_and_ends_with_exit_code_1(kafka: str, topic: str, tmp_path: Path) -> None:
     """The client accepts the rows but the broker rejects them; only delivery reports reveal it."""
     create_topic(kafka, topic, 1, max_message_bytes="600")
     path = tmp_path / "wide.csv"
@@ -167,7 +167,7 @@ def test_a_failed_delivery_is_counted_and_exit_code_1(kafka: str, topic: str, tm
 
 
 @pytest.mark.usefixtures("client")
-def test_a_row_that_the_client_itself_refuses_is_counted_too(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_row_that_the_client_refuses_is_counted_too(kafka: str, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))
     wide, narrow = ",".join(["0.123456789012345"] * 300), ",".join(["1"] * 300)
@@ -205,7 +205,7 @@ def test_an_interrupted_replay_delivers_and_reports_what_it_queued(
     assert ids == list(range(found["rows"]))
 
 
-def test_no_broker_is_exit_code_5() -> None:
+def test_a_replay_without_a_broker_ends_with_exit_code_5() -> None:
     done = driftway("replay", "sea", "--bootstrap", "127.0.0.1:1")
     assert done.code == 5
     assert done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`driftway replay --label-topic` against a real Kafka: both topics hold exactly what they should."""
+"""`driftway replay --label-topic` against a real Kafka: both topics have exactly the expected records."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def label(row: int, y: int) -> bytes:
 
 
 @pytest.mark.parametrize("pace", slow_but([()], [(), ("--rate", "20000")]), ids=["at once", "paced"])
-def test_labels_are_in_the_partitions_of_their_rows(
+def test_labels_are_sent_to_the_partitions_of_their_rows(
     kafka: str, topic: str, labels: str, client: str, pace: tuple[str, ...]
 ) -> None:
     late = ("--label-delay", "37", "--label-topic", labels, "--missing-labels", "0.2")
@@ -68,7 +68,7 @@ def test_labels_are_in_the_partitions_of_their_rows(
 
 
 @pytest.mark.usefixtures("client")
-def test_labels_have_the_keys_of_their_rows_and_come_when_a_column_says(
+def test_labels_have_the_keys_of_their_rows_and_are_sent_at_the_time_in_a_column(
     kafka: str, topic: str, labels: str, tmp_path: Path
 ) -> None:
     draw = np.random.default_rng(2)
@@ -92,7 +92,7 @@ def test_labels_have_the_keys_of_their_rows_and_come_when_a_column_says(
         } == {p: [(keys[i], written[i]) for i in ids if where[i] == p] for p in range(4)}
 
 
-def test_latency_counts_labels_too_and_one_partition_may_have_them_all(kafka: str, topic: str, labels: str) -> None:
+def test_latency_includes_labels_and_one_partition_may_have_all_of_them(kafka: str, topic: str, labels: str) -> None:
     late = ("--label-delay", "9", "--label-topic", labels, "--rate", "20000", "--latency")
     found = report(replay(kafka, topic, "sea:rows=300", "--partitions", "2", "--partition", "1", *late))
     assert found["latency_ms"]["messages"] == 300 + 291  # type: ignore[index]
@@ -101,7 +101,7 @@ def test_latency_counts_labels_too_and_one_partition_may_have_them_all(kafka: st
     assert values(read_all(kafka, labels)) == {1: [label(row, known[row]) for row in range(291)]}
 
 
-def test_a_label_topic_of_another_size_is_one_sentence_and_no_topic(kafka: str, topic: str, labels: str) -> None:
+def test_a_label_topic_with_another_number_of_partitions_is_refused(kafka: str, topic: str, labels: str) -> None:
     create_topic(kafka, labels, 2)
     done = replay(kafka, topic, "sea", "--partitions", "3", "--label-delay", "5", "--label-topic", labels)
     assert done.code == 2
@@ -117,7 +117,7 @@ def test_a_label_topic_of_another_size_is_one_sentence_and_no_topic(kafka: str, 
 def test_a_resumed_replay_repeats_in_both_topics_from_one_row_on(
     kafka: str, topic: str, labels: str, tmp_path: Path
 ) -> None:
-    """As after a crash, the position in the file is behind the messages delivered."""
+    """As after a crash, the position in the file is older than the delivered messages."""
     kept = tmp_path / "position.json"
     late = ("--label-delay", "37", "--label-topic", labels)
     same = ("sea:rows=400", "--resume", str(kept), "--partitions", "2", *late)
@@ -138,7 +138,7 @@ def test_a_resumed_replay_repeats_in_both_topics_from_one_row_on(
     assert 'belongs to a replay with label-delay "37", not "38"' in other.stderr
 
 
-def test_a_killed_transactional_replay_goes_on_exactly_once_in_both_topics(
+def test_a_killed_transactional_replay_continues_exactly_once_in_both_topics(
     kafka: str, topic: str, labels: str, tmp_path: Path
 ) -> None:
     kept = tmp_path / "position.json"
@@ -154,7 +154,7 @@ def test_a_killed_transactional_replay_goes_on_exactly_once_in_both_topics(
     assert values(read_all(kafka, labels)) == {0: [label(row, known[row]) for row in range(3000 - 137)]}
 
 
-def test_labels_of_an_aborted_transaction_do_not_show(kafka: str, topic: str, labels: str, tmp_path: Path) -> None:
+def test_labels_of_an_aborted_transaction_are_not_visible(kafka: str, topic: str, labels: str, tmp_path: Path) -> None:
     create_topic(kafka, topic, 1, max_message_bytes="1200")  # size of a compressed batch
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))

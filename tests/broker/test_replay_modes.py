@@ -1,4 +1,4 @@
-"""Modes of `driftway replay` that need Kafka: where messages land, when they are visible, what a kill loses."""
+"""Modes of `driftway replay` that need Kafka: partitions of messages, their visibility, and kills."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def position(path: Path) -> int:
 
 
 @pytest.mark.parametrize("key", slow_but([("--key", "x1")], [(), ("--key", "x1")]))
-def test_poison_stands_before_its_row_in_its_rows_partition(kafka: str, topic: str, key: tuple[str, ...]) -> None:
+def test_a_poison_record_comes_before_its_row_in_the_same_partition(
+    kafka: str, topic: str, key: tuple[str, ...]
+) -> None:
     done = replay(kafka, topic, "sea:rows=3000", "--partitions", "3", "--poison", "0.1", "--seed", "7", *key)
     found = report(done)
     stream = open_stream("sea", rows=3000, seed=7)
@@ -52,7 +54,7 @@ def test_poison_stands_before_its_row_in_its_rows_partition(kafka: str, topic: s
 
 
 @pytest.mark.parametrize("more", slow_but([("--key", "x1")], [(), ("--key", "x1")]))
-def test_an_explicit_partition_gets_everything(kafka: str, topic: str, more: tuple[str, ...]) -> None:
+def test_an_explicit_partition_gets_all_rows(kafka: str, topic: str, more: tuple[str, ...]) -> None:
     report(replay(kafka, topic, "sea:rows=500", "--partitions", "3", "--partition", "2", *more))
     records = read_all(kafka, topic)
     assert [record.value for record in records] == expected_json("sea", 500)
@@ -60,7 +62,7 @@ def test_an_explicit_partition_gets_everything(kafka: str, topic: str, more: tup
     assert all((record.key is not None) == bool(more) for record in records)
 
 
-def test_a_partition_that_does_not_exist_is_one_sentence_and_no_topic(kafka: str, topic: str) -> None:
+def test_a_partition_that_does_not_exist_is_refused_and_no_topic_created(kafka: str, topic: str) -> None:
     done = replay(kafka, topic, "sea", "--partition", "1")
     assert done.code == 2
     assert done.stderr == f"driftway: topic {topic} has no partition 1: it has 1, counted from 0 (--partitions)\n"
@@ -82,7 +84,7 @@ def timestamps(kafka: str, topic: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("form", ["json", "packed"])
-def test_events_carry_their_own_time(kafka: str, topic: str, tmp_path: Path, form: str) -> None:
+def test_records_have_the_timestamps_of_their_events(kafka: str, topic: str, tmp_path: Path, form: str) -> None:
     from confluent_kafka import TIMESTAMP_CREATE_TIME
 
     now = int(time.time() * 1000) - 100_000
@@ -102,7 +104,7 @@ PACES = "sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"
 
 
 @pytest.mark.parametrize("pace", slow_but(PACES[:1], PACES))
-def test_latency_percentiles_are_ordered_and_count_every_message(kafka: str, topic: str, pace: str) -> None:
+def test_latency_percentiles_are_ordered_and_include_every_message(kafka: str, topic: str, pace: str) -> None:
     poison = ("--poison", "0.01", "--partitions", "2")
     done = replay(kafka, topic, "sea:rows=15000", "--load-profile", pace, "--latency", *poison)
     found = report(done)
@@ -116,7 +118,7 @@ def test_latency_percentiles_are_ordered_and_count_every_message(kafka: str, top
     assert "due to acknowledged in ms: p50 " in done.stderr
 
 
-def test_rows_that_fail_are_counted_with_latency_too(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_failed_rows_are_counted_if_latency_is_measured(kafka: str, topic: str, tmp_path: Path) -> None:
     create_topic(kafka, topic, 1, max_message_bytes="600")
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(100))
@@ -127,7 +129,7 @@ def test_rows_that_fail_are_counted_with_latency_too(kafka: str, topic: str, tmp
     assert (found["delivery_errors"], found["latency_ms"]["messages"]) == (3, 0)
 
 
-def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
+def test_transactions_are_visible_completely_or_not_at_all(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
     name = unique("loader")
 
@@ -136,7 +138,7 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
 
     def inside_a_transaction(child: Driftway) -> bool:
         """Freeze the child and check; on a slow machine it would otherwise commit before the kill."""
-        time.sleep(1.03)  # the backlog after a thaw is sent in full transactions
+        time.sleep(1.03)  # the backlog after a freeze is sent in full transactions
         child.freeze()
         if sent() % 300:
             return True
@@ -146,7 +148,7 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
     arguments = ("sea", "--rate", "1000", "--transactional-id", f"{name}:300", "--bootstrap", kafka, "--to", topic)
     with Driftway("replay", *arguments) as child:
         child.await_condition(lambda: sent() > 1000, "rows of a fourth transaction")
-        child.await_condition(lambda: inside_a_transaction(child), "a transaction half sent")
+        child.await_condition(lambda: inside_a_transaction(child), "a partly sent transaction")
         child.kill()
     # The next owner of the id aborts the open transaction of the killed one.
     found = report(replay(kafka, topic, "sea:rows=50", "--skip", "49", "--transactional-id", name))
@@ -159,7 +161,7 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
     assert len(read_all(kafka, topic, committed=False)) > len(seen) + 1
 
 
-def test_a_transactional_replay_delivers_everything_in_order(kafka: str, topic: str) -> None:
+def test_a_transactional_replay_delivers_all_rows_in_order(kafka: str, topic: str) -> None:
     found = report(
         replay(kafka, topic, "sea:rows=20001", "--partitions", "3", "--transactional-id", f"{unique('l')}:999")
     )
@@ -170,7 +172,7 @@ def test_a_transactional_replay_delivers_everything_in_order(kafka: str, topic: 
     }
 
 
-def test_a_transaction_with_a_row_that_fails_is_aborted_whole(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_transaction_with_a_failed_row_is_aborted_completely(kafka: str, topic: str, tmp_path: Path) -> None:
     create_topic(kafka, topic, 1, max_message_bytes="1200")  # size of a compressed batch
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))
@@ -188,7 +190,7 @@ def test_a_transaction_with_a_row_that_fails_is_aborted_whole(kafka: str, topic:
 
 
 @pytest.mark.parametrize("transaction", [False, True], ids=["at least once", "exactly once"])
-def test_a_killed_replay_goes_on_where_delivery_ended(
+def test_a_killed_replay_continues_where_delivery_ended(
     kafka: str, topic: str, tmp_path: Path, transaction: bool
 ) -> None:
     create_topic(kafka, topic, 2)
@@ -197,7 +199,7 @@ def test_a_killed_replay_goes_on_where_delivery_ended(
     same = ("sea:rows=12000", "--shuffle", "--resume", str(kept), *more)
     for number in (1, 2):
         with Driftway("replay", *same, "--rate", "2500", "--bootstrap", kafka, "--to", topic) as child:
-            child.await_condition(lambda goal=2000 * number: position(kept) > goal, "a kept position")
+            child.await_condition(lambda goal=2000 * number: position(kept) > goal, "a stored position")
             child.kill()
     reached = position(kept)
     found = report(replay(kafka, topic, *same))
@@ -217,7 +219,9 @@ def test_a_killed_replay_goes_on_where_delivery_ended(
     assert 'belongs to a replay with stream "sea:rows=12000", not "sea:rows=12001"' in other.stderr
 
 
-def test_the_position_travels_in_the_transaction_not_in_the_file(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_transactional_replay_reads_its_position_from_the_transaction_not_the_file(
+    kafka: str, topic: str, tmp_path: Path
+) -> None:
     """After a crash between the commit and the write of the file, the file is older than the commit."""
     kept = tmp_path / "position.json"
     same = ("sea:rows=1000", "--transactional-id", f"{unique('loader')}:100", "--resume", str(kept))

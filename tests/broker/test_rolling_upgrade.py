@@ -1,4 +1,4 @@
-"""Workers of an earlier version and of the present one in one group: upgraded while events arrive, and rolled back."""
+"""Workers of an earlier version and the current one in one group: upgraded while events arrive, and rolled back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.process import Driftway, driftway
 BEFORE = "before-0.1.0"
 VERSIONS = {
     "0.1.0": "49960dc5",  # whose topics and snapshots tests/broker/upgrades has
-    BEFORE: "f3471da0",  # options, fields and metrics had other names, snapshots no tests and calibrators
+    BEFORE: "f3471da0",  # options, fields and metrics had other names, and snapshots had no tests or calibrators
 }
 PARTITIONS, ROWS = 3, 20_000
 START_SECONDS = 300.0
@@ -28,13 +28,13 @@ START_SECONDS = 300.0
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Version -> where its files are, unpacked once: its compiled kernels belong to the folder."""
+    """Version -> folder of its files, unpacked once, as its compiled kernels depend on the folder."""
     return cache(lambda version: checkout(VERSIONS[version], tmp_path_factory.mktemp(version)))
 
 
 @contextmanager
-def flowing(scenario: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
-    """Produce rows of every partition all the time; yield a list with how many, which are all predicted at the end."""
+def constant_rows(scenario: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
+    """Keep producing rows of every partition; yield a list with their number; all are predicted at the end."""
     fed, ended = [0], threading.Event()
 
     def feed() -> None:
@@ -55,20 +55,20 @@ def flowing(scenario: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
 
 
 def await_more(auditor: Auditor, rows: int = 300) -> None:
-    """Wait until so many more rows are predicted."""
+    """Wait until this many more rows are predicted."""
     wanted = auditor.seen + rows
     auditor.await_all(wanted, 60)
 
 
 def start(stack: ExitStack, worker: Driftway) -> Driftway:
-    """Start a worker and wait until a partition of the group has come to it."""
+    """Start a worker and wait until it owns a partition of the group."""
     stack.enter_context(worker)
     worker.await_text("running partition", START_SECONDS)
     return worker
 
 
 def stop(worker: Driftway, auditor: Auditor) -> None:
-    """Stop a worker, and wait until others have taken its partitions over."""
+    """Stop a worker, and wait until others have taken over its partitions."""
     worker.terminate()
     assert worker.wait() == 0, worker.summary()
     await_more(auditor)
@@ -85,7 +85,7 @@ def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
     options = scenario.worker("--learner", "arow")
     with ExitStack() as stack, scenario.auditor() as auditor:
         old = [start(stack, EarlierDriftway(earlier, *options)) for _ in range(2)]
-        with flowing(scenario, auditor) as fed:
+        with constant_rows(scenario, auditor) as fed:
             await_more(auditor)
             new = []
             for worker in old:
@@ -108,7 +108,7 @@ def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_an_earlier_version_refuses_what_it_cannot_read_until_it_may_learn_the_log_again(
+def test_an_earlier_version_refuses_unreadable_state_until_it_may_relearn_the_log(
     kafka: str, folders: Callable[[str], Path]
 ) -> None:
     folder = folders(BEFORE)
@@ -132,5 +132,5 @@ def test_an_earlier_version_refuses_what_it_cannot_read_until_it_may_learn_the_l
         assert replayed.wait() == 0, replayed.summary()
     auditor.require(scenario.expected)
     audited = driftway("audit", *scenario.options, "--learner", LEARNER)
-    assert audited.code == 1, audited  # neither version writes what both have written
+    assert audited.code == 1, audited  # together, both versions have written all outputs
     assert "@600 differs: expected the field probability, found none" in audited.stderr

@@ -26,7 +26,7 @@ def infer(kafka: str, topic: str, *more: str) -> Finished:
 
 
 @pytest.mark.parametrize("client", slow_but(["auto"], ["auto", "python"]))
-def test_a_topic_is_read_from_all_its_partitions(kafka: str, client: str) -> None:
+def test_a_schema_is_inferred_from_all_partitions_of_a_topic(kafka: str, client: str) -> None:
     topic = create_topic(kafka, unique("infer"), 4)
     produce(kafka, topic, [event(i) for i in range(5)], 0)
     produce(kafka, topic, [event(i) for i in range(5, 505)], 1)
@@ -50,7 +50,7 @@ def test_a_topic_is_read_from_all_its_partitions(kafka: str, client: str) -> Non
     assert report["events"]["read"] == 998
 
 
-def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:
+def test_each_partition_contributes_equally_many_values_in_order(kafka: str) -> None:
     topic = create_topic(kafka, unique("infer"), 3)
     for partition, n in enumerate((40, 3, 50)):
         produce(kafka, topic, [b"%d/%d" % (partition, i) for i in range(n)], partition)
@@ -77,7 +77,7 @@ def test_attributes_of_cloud_events_are_read_from_headers(kafka: str, client: st
     assert "rejected" not in done.stdout
 
 
-def test_what_is_not_there_is_a_sentence(kafka: str) -> None:
+def test_a_missing_topic_is_reported_in_one_sentence(kafka: str) -> None:
     empty = create_topic(kafka, unique("infer"), 2)
     done = infer(kafka, empty)
     assert (done.code, done.stdout, done.stderr) == (1, "", f"driftway: there is nothing in {empty} yet\n")

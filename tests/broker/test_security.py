@@ -1,4 +1,4 @@
-"""A worker on a secured broker: it needs exactly the ACLs of docs/how-to/secure.md and never prints secrets."""
+"""A worker on a secured broker needs exactly the ACLs of docs/how-to/secure.md and never prints secrets."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class GrantedTopics:
         assert committed_offset(self.broker.plain, self.group, self.topic)[0] == len(self.values)
 
     def require_nothing(self) -> None:
-        """Check that the outputs hold at most the record of their owner, and that no offset is committed."""
+        """Check that the outputs have at most the record of their owner, and that no offset is committed."""
         for name in OUTPUTS:
             found = read_all(self.broker.plain, f"{self.topic}.{self.group}.{name}")
             assert [record for record in found if not (record.key or b"").startswith(CLAIM_PREFIX)] == []
@@ -134,54 +134,54 @@ def user(guarded: Secured) -> str:
     return name
 
 
-def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> None:
-    site = GrantedTopics(guarded, user)
-    done = site.worker()
+def test_the_documented_acls_are_sufficient(guarded: Secured, user: str) -> None:
+    case = GrantedTopics(guarded, user)
+    done = case.worker()
     assert done.code == 0, done.stderr
-    site.require_all()
-    produce(guarded.plain, site.topic, site.values[:3])  # they also suffice to restore from a snapshot
-    done = site.worker()
+    case.require_all()
+    produce(guarded.plain, case.topic, case.values[:3])  # the ACLs also suffice to restore from a snapshot
+    done = case.worker()
     assert done.code == 0, done.stderr
-    assert committed_offset(guarded.plain, site.group, site.topic)[0] == len(site.values) + 3
+    assert committed_offset(guarded.plain, case.group, case.topic)[0] == len(case.values) + 3
 
 
 @pytest.mark.parametrize("granted", slow_but([WATCHED], [WATCHED, *zip(WATCHED)]), ids=["all", "read", "write"])
-def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
-    site = GrantedTopics(guarded, user, more=granted)
-    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.alarms")
-    done = site.worker("--commit-interval", "10", "--detector", "ddm:min_n=5,warn=0.2,drift=0.5")
+def test_detectors_also_need_acls_for_the_alarms_topic(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
+    case = GrantedTopics(guarded, user, more=granted)
+    name = create_topic(guarded.plain, f"{case.topic}.{case.group}.alarms")
+    done = case.worker("--commit-interval", "10", "--detector", "ddm:min_n=5,warn=0.2,drift=0.5")
     if granted == WATCHED:
         assert done.code == 0, done.stderr
-        site.require_all()
+        case.require_all()
         assert read_all(guarded.plain, name)
         return
     words = sentence(done, 1)
     assert name in words
     assert "uthoriz" in words
-    site.require_nothing()
+    case.require_nothing()
 
 
 @pytest.mark.slow
-def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Secured, user: str) -> None:
+def test_a_plan_with_detectors_is_applied_once_workers_may_write_alarms(guarded: Secured, user: str) -> None:
     seen: tuple[Grant, ...] = ("TOPIC", "INPUT.GROUP.models", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "DESCRIBE")
-    site = GrantedTopics(guarded, user, more=seen)
-    assert site.worker().code == 0
-    place = "--input", site.topic, "--group", site.group, "--bootstrap", guarded.plain
+    case = GrantedTopics(guarded, user, more=seen)
+    assert case.worker().code == 0
+    place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.plain
     detector = "ddm:min_n=5,warn=0.2,drift=0.5"
     done = driftway("models", "configure", "--detector", detector, *place)
     assert done.code == 0, done
-    produce(guarded.plain, site.topic, site.values[:500])
-    waits = site.worker()
+    produce(guarded.plain, case.topic, case.values[:500])
+    waits = case.worker()
     assert waits.code == 0, waits
-    assert f"no permission to write to {site.topic}.{site.group}.alarms" in waits.stderr
+    assert f"no permission to write to {case.topic}.{case.group}.alarms" in waits.stderr
     assert "plan taken" not in waits.stderr
-    grant(guarded.plain, user, [site.named(one) for one in WATCHED])
-    produce(guarded.plain, site.topic, site.values[500:1000])
-    takes = site.worker()
+    grant(guarded.plain, user, [case.named(one) for one in WATCHED])
+    produce(guarded.plain, case.topic, case.values[500:1000])
+    takes = case.worker()
     assert (takes.code, "plan taken" in takes.stderr) == (0, True), takes
-    produce(guarded.plain, site.topic, site.values[:500])
-    assert site.worker().code == 0
-    assert read_all(guarded.plain, f"{site.topic}.{site.group}.alarms")
+    produce(guarded.plain, case.topic, case.values[:500])
+    assert case.worker().code == 0
+    assert read_all(guarded.plain, f"{case.topic}.{case.group}.alarms")
     done = driftway("audit", *place, "--learner", LEARNER)
     assert done.code == 0, done
 
@@ -190,21 +190,23 @@ SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in (("shares", "READ"
 
 
 @pytest.mark.parametrize(("topic", "missing"), [("shares", None), ("challengers", None), *SLOW])
-def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, topic: str, missing: str | None) -> None:
+def test_optional_outputs_also_need_acls_for_their_topics(
+    guarded: Secured, user: str, topic: str, missing: str | None
+) -> None:
     granted = tuple(("TOPIC", f"INPUT.GROUP.{topic}", right) for right in ("READ", "WRITE") if right != missing)
-    site = GrantedTopics(guarded, user, more=granted)
-    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.{topic}")
-    done = site.worker(*MORE[topic])
+    case = GrantedTopics(guarded, user, more=granted)
+    name = create_topic(guarded.plain, f"{case.topic}.{case.group}.{topic}")
+    done = case.worker(*MORE[topic])
     if missing is None:
         assert done.code == 0, done.stderr
-        site.require_all()
+        case.require_all()
         assert read_all(guarded.plain, name)
         return
     assert name in sentence(done, 1)
-    site.require_nothing()
+    case.require_nothing()
 
 
-def test_the_document_lists_what_is_tested() -> None:
+def test_the_documentation_lists_the_tested_acls() -> None:
     text = (ROOT / "docs" / "how-to" / "secure.md").read_text(encoding="utf-8")
     for option, name in (("detector", "alarms"), ("emit all", "challengers"), ("share-models", "shares")):
         assert f"- With `--{option}` also READ and WRITE on `INPUT.GROUP.{name}`." in text
@@ -213,47 +215,43 @@ def test_the_document_lists_what_is_tested() -> None:
 
 
 @pytest.mark.parametrize("lacking", slow_but([NEEDED[0], NEEDED[-1]], NEEDED), ids="-".join)
-def test_one_missing_acl_stops_the_worker_before_anything_is_written(
-    guarded: Secured, user: str, lacking: Grant
-) -> None:
-    site = GrantedTopics(guarded, user, lacking)
-    # One commit for all rows: the first ones may need neither a point of accuracy nor a rejection.
-    words = sentence(site.worker("--commit-interval", "10"), 1, 2)
-    kind, name, _ = site.named(lacking)
+def test_a_missing_acl_stops_the_worker_before_anything_is_written(guarded: Secured, user: str, lacking: Grant) -> None:
+    case = GrantedTopics(guarded, user, lacking)
+    # One commit for all rows: the first rows may need neither an accuracy point nor a rejection.
+    words = sentence(case.worker("--commit-interval", "10"), 1, 2)
+    kind, name, _ = case.named(lacking)
     assert "uthoriz" in words or words == f"there is no topic {name}; `driftway topics create` creates it"
     if kind == "TOPIC":
         assert name in words
-    site.require_nothing()
+    case.require_nothing()
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))
-def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str, name: str) -> None:
+def test_an_output_with_describe_but_not_write_stops_the_worker(guarded: Secured, user: str, name: str) -> None:
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
-    site = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
-    # One commit for all rows, however slowly they arrive: else commits before the refused one would be visible.
-    words = sentence(site.worker("--commit-interval", "10"), 1)
-    assert site.named(lacking)[1] in words
+    case = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    # One commit for all rows, however slowly they arrive: otherwise commits before the refused one would be visible.
+    words = sentence(case.worker("--commit-interval", "10"), 1)
+    assert case.named(lacking)[1] in words
     assert "uthoriz" in words
-    site.require_nothing()
+    case.require_nothing()
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))
-def test_without_transactions_no_offset_passes_an_output_that_was_refused(
+def test_without_transactions_no_offset_is_committed_beyond_a_refused_output(
     guarded: Secured, user: str, name: str
 ) -> None:
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
-    site = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
-    words = sentence(site.worker("--commit-interval", "10", "--guarantee", "at-least-once"), 1)
-    assert site.named(lacking)[1] in words
+    case = GrantedTopics(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    words = sentence(case.worker("--commit-interval", "10", "--guarantee", "at-least-once"), 1)
+    assert case.named(lacking)[1] in words
     assert "uthoriz" in words
-    assert committed_offset(guarded.plain, site.group, site.topic)[0] < 0
+    assert committed_offset(guarded.plain, case.group, case.topic)[0] < 0
 
 
-def test_topics_are_created_where_that_is_allowed_and_the_refusal_names_one_where_not(
-    guarded: Secured, user: str
-) -> None:
+def test_topics_are_created_if_allowed_and_otherwise_the_message_names_one(guarded: Secured, user: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(guarded.plain, topic)
     grant(guarded.plain, user, [("TOPIC", topic, "READ"), ("GROUP", group, "READ")])
@@ -271,17 +269,17 @@ def test_topics_are_created_where_that_is_allowed_and_the_refusal_names_one_wher
 # Authentication and secrets.
 
 
-def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
-    site = GrantedTopics(guarded, user)
-    words = sentence(site.worker(password="wrong-" + PASSWORD), 1)
+def test_a_wrong_password_is_reported_as_such(guarded: Secured, user: str) -> None:
+    case = GrantedTopics(guarded, user)
+    words = sentence(case.worker(password="wrong-" + PASSWORD), 1)
     assert words.startswith(f"the broker at {guarded.guarded} refused this client: ")
     assert "uthentication" in words
-    site.require_nothing()
+    case.require_nothing()
 
 
 @pytest.mark.parametrize("form", slow_but(["json"], ["text", "json"]))
 @pytest.mark.parametrize("way", slow_but(["-X"], ["-X", "environment", "config", "properties file", "help"]))
-def test_no_secret_in_anything_that_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
+def test_no_secret_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
     secret = "hunter2-correct-horse"
     pairs = {
         "security.protocol": "SASL_PLAINTEXT",
@@ -320,19 +318,19 @@ def test_no_secret_in_anything_that_is_printed(guarded: Secured, tmp_path: Path,
     ["sasl.password hunter2-correct\n", "sasl.password: hunter2-correct\n",
      "ssl.key.pem=-----BEGIN PRIVATE KEY-----\nhunter2-correct0123\n", "a=b\nhunter2-correct==\n"],
 )  # fmt: skip
-def test_a_malformed_secret_is_not_repeated_either(tmp_path: Path, text: str) -> None:
+def test_a_malformed_secret_is_not_printed(tmp_path: Path, text: str) -> None:
     (tmp_path / "p").write_text(text)
     done = driftway("worker", "--input", "E", "--group", "g", "--client-properties", str(tmp_path / "p"))
     assert sentence(done, 2).endswith("is not key=value")
     assert "hunter2" not in done.stderr
 
 
-def test_a_running_worker_shows_no_secret_and_listens_on_loopback_only(guarded: Secured, user: str) -> None:
+def test_a_running_worker_shows_no_secret_and_listens_only_on_loopback(guarded: Secured, user: str) -> None:
     from tests.broker.test_endpoint import event, get
 
-    site = GrantedTopics(guarded, user)
+    case = GrantedTopics(guarded, user)
     with Driftway(
-        "worker", "--input", site.topic, "--group", site.group, "--bootstrap", guarded.guarded, "--learner", LEARNER,
+        "worker", "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, "--learner", LEARNER,
         "--http-port", "0", "--log-format", "json", env={"DRIFTWAY_X": " ".join(scram(user)[1::2])},
     ) as worker:  # fmt: skip
         port = int(event(worker, "listening")["port"])
@@ -375,25 +373,25 @@ def certificate(folder: Path, name: str, password: str = PASSWORD) -> str:
 
 
 @pytest.mark.slow
-def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
+def test_mutual_tls_works_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
-    site = GrantedTopics(broker, "alice")
-    words = sentence(site.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
-    assert words == f"there is no topic {site.topic}; `driftway topics create` creates it"
-    site.require_nothing()
-    done = site.worker(env={"DRIFTWAY_X": certificate(folder, "alice")})
+    case = GrantedTopics(broker, "alice")
+    words = sentence(case.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
+    assert words == f"there is no topic {case.topic}; `driftway topics create` creates it"
+    case.require_nothing()
+    done = case.worker(env={"DRIFTWAY_X": certificate(folder, "alice")})
     assert done.code == 0, done.stderr
-    site.require_all()
+    case.require_all()
 
 
 @pytest.mark.slow
-def test_without_a_certificate_or_with_the_wrong_key_password_it_is_refused(tls: tuple[Secured, Path]) -> None:
+def test_a_missing_certificate_or_a_wrong_key_password_is_refused(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
-    site = GrantedTopics(broker, "nobody")
+    case = GrantedTopics(broker, "nobody")
     bare = f"security.protocol=SSL ssl.ca.location={folder / 'ca.pem'}"
-    assert "refused this client" in sentence(site.worker(env={"DRIFTWAY_X": bare}), 1)
+    assert "refused this client" in sentence(case.worker(env={"DRIFTWAY_X": bare}), 1)
     wrong = certificate(folder, "alice", password="not-" + PASSWORD)
-    assert "refused" in sentence(site.worker(env={"DRIFTWAY_X": wrong}), 1, 2)
+    assert "refused" in sentence(case.worker(env={"DRIFTWAY_X": wrong}), 1, 2)
     plain = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", broker.guarded, seconds=60)
     assert sentence(plain, 1, 5)
-    site.require_nothing()
+    case.require_nothing()

@@ -1,4 +1,4 @@
-"""`driftway rejected --send-again` sends the record that came, once."""
+"""`driftway rejected --send-again` sends the original record once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXOTIC: list[tuple[bytes | None, bytes | None, list[Any]]] = [
     (None, None, []),
     (b"", b"k", [("empty", b"")]),
     (b"\xff\0not JSON", b"k", [(str(i), b"%d" % i) for i in range(50)]),
-    # The names of our own headers, with other contents.
+    # The names of our headers, with other contents.
     (b'{"x":[1,2],"y":"up","id":3}', b"k", [(name, b"junk") for name in ("reason", "topic", "partition", "offset")]),
     (b'{"x":[1,2],"y":"up","id":4}', b"k", [("input-offset", b"7"), ("before", b"8"), ("timestamp", b"9")]),
     (b'{"x":[1,2],"y":"up","id":5}', b"k", [("headers", b"5"), ("event.a", b"1"), ("event.", None), (AGAIN, b"x")]),
@@ -50,8 +50,8 @@ def send(kafka: str, topic: str, records: list[Came], partition: int = 0) -> Non
     deliveries.require_all(producer, topic)
 
 
-def came(kafka: str, topic: str, partitions: int = 1, open_transactions: bool = False) -> list[Came]:
-    """All records of a topic, as a read_committed reader sees them once its transactions have ended.
+def arrived(kafka: str, topic: str, partitions: int = 1, open_transactions: bool = False) -> list[Came]:
+    """All records of a topic that a read_committed reader sees once its transactions have ended.
 
     A commit returns before its markers are written. With `open_transactions`, what can be read now.
     """
@@ -86,24 +86,24 @@ def ask(kafka: str, topic: str, group: str, *kinds: str) -> Finished:
 
 
 @pytest.mark.parametrize("client", slow_but([CLIENTS[0]], CLIENTS))
-def test_the_record_that_came_is_sent(kafka: str, client: str) -> None:
-    """Key, value, headers and time: null, empty, twice, binary, with the names of our own headers."""
+def test_the_original_record_is_sent_unchanged(kafka: str, client: str) -> None:
+    """Key, value, headers and timestamp: null, empty, duplicate, binary, and with the names of our headers."""
     topic, group = create_topic(kafka, unique("as-it-came")), unique("group")
     odd: list[Came] = [(value, key, BORN + i, headers) for i, (value, key, headers) in enumerate(EXOTIC)]
     send(kafka, topic, [(GOOD, b"k", BORN, []), *odd])
     worker(kafka, topic, group, "--client", client)
-    rejected = came(kafka, f"{topic}.{group}.rejected")
+    rejected = arrived(kafka, f"{topic}.{group}.rejected")
     assert [one[:2] for one in rejected] == [one[:2] for one in odd]
     done = ask(kafka, topic, group, "label", "null", "not-json")
     assert (done.code, done.stderr) == (0, f"sent {len(odd)} events back to the topics they came from\n")
-    back = without_mark(came(kafka, topic)[1 + len(odd) :])
+    back = without_mark(arrived(kafka, topic)[1 + len(odd) :])
     expected = [(*one[:3], [header for header in one[3] if header[0] != AGAIN]) for one in odd]
     assert back == expected
     audited = driftway("audit", "--input", topic, "--group", group, "--bootstrap", kafka, *LEARNER, "--client", client)
     assert audited.code == 0, audited
 
 
-def test_each_rejection_is_sent_once_and_one_of_a_sent_event_is_new(kafka: str) -> None:
+def test_each_rejection_is_sent_once_and_a_new_rejection_of_a_sent_event_again(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("once"), 2), unique("group")
     for p in (0, 1):
         send(
@@ -118,16 +118,16 @@ def test_each_rejection_is_sent_once_and_one_of_a_sent_event_is_new(kafka: str) 
     assert second.stderr == "sent 0 events back to the topics they came from; 2 had been sent before\n"
     both = ask(kafka, topic, group, "not-json", "label")
     assert both.stderr == "sent 2 events back to the topics they came from; 2 had been sent before\n"
-    worker(kafka, topic, group)  # rejects all four again: these are new rejections
+    worker(kafka, topic, group)  # it rejects all four again: these are new rejections
     third = ask(kafka, topic, group, "label")
     assert third.stderr == "sent 2 events back to the topics they came from; 2 had been sent before\n"
     assert ask(kafka, topic, group, "label").stderr.startswith("sent 0 events")
-    of_labels = [one for one in came(kafka, topic, 2) if one[0] == EXOTIC[0][0]]
+    of_labels = [one for one in arrived(kafka, topic, 2) if one[0] == EXOTIC[0][0]]
     assert Counter(tuple(one[3][:1]) for one in of_labels) == {(("p", b"0"),): 3, (("p", b"1"),): 3}
     assert max(len(one[3]) for one in of_labels) == 2, "the header of the first sending is replaced by the second"
 
 
-def test_a_rejections_topic_recreated_does_not_inherit_what_was_sent(kafka: str) -> None:
+def test_a_recreated_rejections_topic_has_no_record_of_earlier_sends(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("anew")), unique("group")
     send(kafka, topic, [(GOOD, b"k", BORN, []), *[(b"?", b"%d" % i, BORN, []) for i in range(5)]])
     worker(kafka, topic, group)
@@ -136,11 +136,11 @@ def test_a_rejections_topic_recreated_does_not_inherit_what_was_sent(kafka: str)
     send(kafka, topic, [(b"?", b"new", BORN, [])])
     worker(kafka, topic, group)
     assert "before" not in ask(kafka, topic, group, "not-json").stderr
-    assert b"new" in [key for _, key, _, headers in came(kafka, topic) if headers]
+    assert b"new" in [key for _, key, _, headers in arrived(kafka, topic) if headers]
 
 
-def test_killed_midway_each_event_is_sent_once(kafka: str) -> None:
-    """Wherever the process dies: in a transaction, whose events nobody sees, or between two."""
+def test_each_event_is_sent_once_although_the_command_is_killed(kafka: str) -> None:
+    """The process dies within a transaction, whose events are not visible, or between two."""
     topic, group, n = create_topic(kafka, unique("killed")), unique("group"), 12_000
     send(kafka, topic, [(GOOD, b"k", BORN, []), *[(b"?", b"%d" % i, BORN + i, [("i", b"%d" % i)]) for i in range(n)]])
     worker(kafka, topic, group)
@@ -162,19 +162,19 @@ def test_killed_midway_each_event_is_sent_once(kafka: str) -> None:
                 time.sleep(0.02 * number)
                 killed += sending.process.poll() is None
                 sending.kill()
-            now = len(came(kafka, topic, open_transactions=True)) - n - 1
+            now = len(arrived(kafka, topic, open_transactions=True)) - n - 1
             assert now >= sent
             sent = now
-    assert killed > 1, "hardly a process was killed midway"
+    assert killed > 1, "too few processes were killed midway"
     assert ask(kafka, topic, group, "not-json").code == 0
-    back = without_mark(came(kafka, topic)[n + 1 :])
+    back = without_mark(arrived(kafka, topic)[n + 1 :])
     assert [(key, stamp, headers) for _, key, stamp, headers in back] == [
         (b"%d" % i, BORN + i, [("i", b"%d" % i)]) for i in range(n)
     ]
 
 
 @pytest.mark.parametrize("client", slow_but([CLIENTS[0]], CLIENTS))
-def test_labels_go_back_to_their_topic(kafka: str, client: str) -> None:
+def test_rejected_labels_are_sent_to_the_label_topic(kafka: str, client: str) -> None:
     topic, labels, group = create_topic(kafka, unique("events")), create_topic(kafka, unique("labels")), unique("group")
     send(kafka, topic, [(b'{"x":[1,2],"id":%d}' % i, b"k", BORN + 10 * i, []) for i in range(5)])
     bad = (b'{"id":1,"y":"up"}', b"", BORN + 15, [("trace", b"t"), ("trace", None)])
@@ -182,18 +182,18 @@ def test_labels_go_back_to_their_topic(kafka: str, client: str) -> None:
     options = ("--label-topic", labels, "--label-wait", "1h", "--client", client)
     worker(kafka, topic, group, *options)
     assert ask(kafka, topic, group, "label").stderr == "sent 1 event back to the topic it came from\n"
-    assert without_mark(came(kafka, labels)[3:]) == [bad]
-    assert len(came(kafka, topic)) == 5
+    assert without_mark(arrived(kafka, labels)[3:]) == [bad]
+    assert len(arrived(kafka, topic)) == 5
 
 
-def test_what_an_earlier_version_rejected_is_sent_with_what_is_known(kafka: str) -> None:
+def test_rejections_of_an_earlier_version_are_sent_with_the_known_fields(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("earlier")), unique("group")
     send(kafka, topic, [(GOOD, b"k", BORN, []), (b"?", b"k", BORN + 1, [("trace", b"t")])])
     worker(kafka, topic, group)
     rejections = f"{topic}.{group}.rejected"
     old = [
         (name, value)
-        for name, value in came(kafka, rejections)[0][3]
+        for name, value in arrived(kafka, rejections)[0][3]
         if name in ("reason", "topic", "partition", "offset", "timestamp")
     ]
     cut = [*old, ("headers", b"2"), ("event.a", b"1")]
@@ -206,7 +206,7 @@ def test_what_an_earlier_version_rejected_is_sent_with_what_is_known(kafka: str)
         f"driftway: 1 event was not sent: {topic}/0@1: the rejection does not hold the whole event: 1 header is "
         "left of 2",
     ]
-    assert [(key, headers) for _, key, _, headers in without_mark(came(kafka, topic)[2:])] == [
+    assert [(key, headers) for _, key, _, headers in without_mark(arrived(kafka, topic)[2:])] == [
         (b"k", [("trace", b"t")]),
         (b"old", []),
     ]

@@ -1,4 +1,4 @@
-"""A worker under a service manager: ready once the group has taken it in, alive while it works, and stopping."""
+"""A worker under a service manager reports when it has joined the group, that it is alive, and when it stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
 
-def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: str, tmp_path: Path) -> None:
+def test_a_worker_notifies_the_service_manager_when_it_joins_runs_and_stops(kafka: str, tmp_path: Path) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=100)
     scenario.fill()
     notifications: list[str] = []
@@ -21,20 +21,20 @@ def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: 
         place.bind(address)
         place.settimeout(0.05)
 
-        def hear() -> list[str]:
+        def receive() -> list[str]:
             with contextlib.suppress(TimeoutError):
                 notifications.append(place.recv(4096).decode().splitlines()[0])
             return notifications
 
         environ = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "400000"}
-        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would stay ignored
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the signal would stay ignored
         with Driftway(*scenario.worker(), env=environ) as worker:
             signal.signal(signal.SIGHUP, before)
-            await_until(lambda: "subscribed" in worker.stderr, 60, "the worker asks to join")
-            assert "READY=1" not in hear() or "assigned" in worker.stderr
-            await_until(lambda: hear().count("WATCHDOG=1") >= 3, 60, "the watchdog is fed")
-            await_until(lambda: "READY=1" in hear(), 60, "it says that it is ready")
+            await_until(lambda: "subscribed" in worker.stderr, 60, "the worker joins")
+            assert "READY=1" not in receive() or "assigned" in worker.stderr
+            await_until(lambda: receive().count("WATCHDOG=1") >= 3, 60, "the watchdog is notified")
+            await_until(lambda: "READY=1" in receive(), 60, "it reports that it is ready")
             worker.process.send_signal(signal.SIGHUP)  # as when its terminal closes
             assert worker.wait() == 0, worker.summary()
-            await_until(lambda: "STOPPING=1" in hear(), 10, "it says that it leaves")
+            await_until(lambda: "STOPPING=1" in receive(), 10, "it reports that it stops")
     assert notifications.count("READY=1") == notifications.count("STOPPING=1") == 1

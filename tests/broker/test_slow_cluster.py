@@ -1,4 +1,4 @@
-"""A cluster that takes less than a worker writes: all rows come out, and are not learned again for ever."""
+"""A cluster that accepts less than a worker writes: all rows are predicted, and not relearned endlessly."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_throttled_worker_makes_progress_with_smaller_transactions(
     limits = [int(rows) for rows in re.findall(r"smaller transactions .*rows=(\d+)", capsys.readouterr().err)]
     assert limits, "nothing was throttled"
     assert limits[0] < ROWS / 2
-    assert taken < 4 * ROWS, "rows are learned again after a commit that timed out"
+    assert taken < 4 * ROWS, "rows are learned again after a commit has timed out"
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == ROWS
     place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
     assert driftway("audit", *place).code == 0

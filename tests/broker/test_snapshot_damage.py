@@ -1,4 +1,4 @@
-"""A worker with a damaged newest snapshot goes on with the same bits, from an older one or from the first row.
+"""A worker with a damaged newest snapshot continues with the same bits, from an older one or from the first row.
 
 Records of a log cannot be modified. So a damaged copy of the newest snapshot is appended, and while no worker runs, an
 offset whose pointer names the copy is committed for the group, as if a disk or a bug had caused the damage.
@@ -37,7 +37,7 @@ from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
 LONG = ("--metric-window", "500000")
-"""Makes two megabytes of state, so three chunks."""
+"""Creates two megabytes of state, so three chunks."""
 
 
 def snapshots(scenario: FaultScenario) -> str:
@@ -50,12 +50,12 @@ def new_scenario(kafka: str, *more: str) -> FaultScenario:
     create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
     learn(scenario, 0, 400, *EVERY_COMMIT, *more)
     learn_and_kill(scenario, 400, 700, *more)
-    offset, pointer = where(scenario)
+    offset, pointer = committed_place(scenario)
     assert (offset, pointer.state_offset) == (700, 400)
     return scenario
 
 
-def where(scenario: FaultScenario) -> tuple[int, Pointer]:
+def committed_place(scenario: FaultScenario) -> tuple[int, Pointer]:
     """The committed offset and its pointer."""
     offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
     pointer = Pointer.parse(metadata)
@@ -65,14 +65,14 @@ def where(scenario: FaultScenario) -> tuple[int, Pointer]:
 
 def newest_chunks(scenario: FaultScenario) -> list[bytes]:
     """The chunks that the committed pointer names."""
-    _, pointer = where(scenario)
+    _, pointer = committed_place(scenario)
     records = [r for r in read_all(scenario.bootstrap, snapshots(scenario)) if r.offset >= pointer.first]
     return [record.value or b"" for record in records[: pointer.chunks]]
 
 
 def replaced(scenario: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
     """Append `chunks` as a snapshot and commit a pointer to them at the group's current offset."""
-    offset, pointer = where(scenario)
+    offset, pointer = committed_place(scenario)
     keys = [record_keys.chunk_key(0, number) for number in chunks]
     end = max((r.offset for r in read_all(scenario.bootstrap, snapshots(scenario), committed=False)), default=-1)
     produce(scenario.bootstrap, snapshots(scenario), list(chunks.values()), keys=keys)
@@ -96,8 +96,8 @@ def flipped(blob: bytes, at: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ 0xFF]) + blob[at + 1 :]
 
 
-def stands_in(scenario: FaultScenario, position: int, words: str, window: int = 1000) -> None:
-    """Check that a restore ends at `position`, notes `words`, and makes the first commit write a snapshot."""
+def require_restore_from(scenario: FaultScenario, position: int, words: str, window: int = 1000) -> None:
+    """Check that a restore ends at `position`, reports `words`, and that the first commit writes a snapshot."""
     model = ModelSettings((Spec.parse(LEARNER),), window=window)
     settings = WorkerSettings(scenario.bootstrap, scenario.topic, scenario.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
@@ -119,24 +119,24 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", slow_but(["flipped byte of the body"], DAMAGES))
-def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: str, damage: str) -> None:
+def test_an_older_snapshot_is_used_if_the_newest_is_damaged_and_no_bit_differs(kafka: str, damage: str) -> None:
     scenario = new_scenario(kafka)
     replaced(scenario, DAMAGES[damage](newest_chunks(scenario)[0]))
-    stands_in(scenario, 400, "older snapshot at offset 400")
+    require_restore_from(scenario, 400, "older snapshot at offset 400")
     with scenario.auditor() as auditor:
         learn(scenario, 700, 1000, *NEVER)
         auditor.await_all(1000)
     auditor.require(scenario.expected)
-    offset, healed = where(scenario)
+    offset, healed = committed_place(scenario)
     assert offset == 1000
-    assert healed.state_offset > 700, "the first commit wrote a snapshot of its own"
+    assert healed.state_offset > 700, "the first commit wrote a new snapshot"
 
 
 @pytest.mark.parametrize(
     "kind", slow_but(["missing chunk"], ["missing chunk", "swapped chunks", "behind the end", "other state offset"])
 )
 @pytest.mark.slow
-def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, kind: str) -> None:
+def test_an_older_snapshot_is_used_if_chunks_are_missing(kafka: str, kind: str) -> None:
     scenario = new_scenario(kafka, *LONG)
     a, b, c = newest_chunks(scenario)
     if kind == "missing chunk":
@@ -148,7 +148,7 @@ def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, k
     else:
         pointer = replaced(scenario, {0: a, 1: b, 2: c})
         point(scenario, 700, Pointer(pointer.first, 3, 399))
-    stands_in(scenario, 400, "older snapshot at offset 400", window=500_000)
+    require_restore_from(scenario, 400, "older snapshot at offset 400", window=500_000)
     with scenario.auditor() as auditor:
         learn(scenario, 700, 1000, *LONG)
         auditor.await_all(1000)
@@ -156,30 +156,30 @@ def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, k
 
 
 @pytest.mark.slow
-def test_older_snapshot_that_is_damaged_too_is_passed_over(kafka: str) -> None:
+def test_an_older_snapshot_that_is_damaged_too_is_skipped(kafka: str) -> None:
     scenario = new_scenario(kafka)
     (blob,) = newest_chunks(scenario)
     for at in (-200, -300, -400):
         replaced(scenario, {0: flipped(blob, at)})
-    stands_in(scenario, 400, "older snapshot at offset 400")
+    require_restore_from(scenario, 400, "older snapshot at offset 400")
     with scenario.auditor() as auditor:
         learn(scenario, 700, 1000)
         auditor.await_all(1000)
     auditor.require(scenario.expected)
 
 
-def test_without_older_snapshot_the_whole_log_is_relearned_and_no_bit_differs(kafka: str) -> None:
+def test_without_an_older_snapshot_the_whole_log_is_relearned_and_no_bit_differs(kafka: str) -> None:
     scenario = new_scenario(kafka)
     bad = replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
     delete_before(scenario, snapshots(scenario), bad.first)
-    stands_in(scenario, 0, "relearning the whole log from offset 0")
+    require_restore_from(scenario, 0, "relearning the whole log from offset 0")
     with scenario.auditor() as auditor:
         learn(scenario, 700, 1000)
         auditor.await_all(1000)
     auditor.require(scenario.expected)
 
 
-def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_told(kafka: str) -> None:
+def test_without_an_older_snapshot_or_the_first_rows_a_restore_is_refused(kafka: str) -> None:
     scenario = new_scenario(kafka)
     bad = replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
     delete_before(scenario, snapshots(scenario), bad.first)
@@ -193,11 +193,11 @@ def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_t
 
 
 @pytest.mark.slow
-def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None:
+def test_an_older_snapshot_after_the_lost_rows_is_used(kafka: str) -> None:
     scenario = new_scenario(kafka)
     replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
     delete_before(scenario, scenario.topic, 400)
-    stands_in(scenario, 400, "older snapshot at offset 400")
+    require_restore_from(scenario, 400, "older snapshot at offset 400")
     with scenario.auditor() as auditor:
         learn(scenario, 700, 1000)
         auditor.await_all(1000)
@@ -205,7 +205,7 @@ def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None
 
 
 @pytest.mark.slow
-def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
+def test_an_older_snapshot_before_the_lost_rows_is_not_used(kafka: str) -> None:
     scenario = new_scenario(kafka)
     replaced(scenario, {0: flipped(newest_chunks(scenario)[0], 30)})
     delete_before(scenario, scenario.topic, 401)
@@ -213,7 +213,7 @@ def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
+def test_a_snapshot_of_a_newer_format_is_refused_and_no_older_one_used(kafka: str) -> None:
     scenario = new_scenario(kafka)
     (blob,) = newest_chunks(scenario)
     replaced(scenario, {0: b"DWT2" + blob[4:-1] + b"?"})
@@ -221,7 +221,7 @@ def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
+def test_a_snapshot_of_another_learner_is_refused_although_an_older_one_would_fit(kafka: str) -> None:
     scenario = new_scenario(kafka)
     learn(scenario, 700, 800, "--on-restore-failure", "replay", "--learner", "arow")
     sentence = refused(scenario)
@@ -230,22 +230,22 @@ def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: st
 
 
 @pytest.mark.slow
-def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) -> None:
+def test_a_snapshot_from_before_a_fresh_start_is_not_used(kafka: str) -> None:
     """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
     scenario = new_scenario(kafka)
     commit(scenario, 700)
     learn_and_kill(scenario, 700, 800, "--on-restore-failure", "reset")
-    _, newest = where(scenario)
+    _, newest = committed_place(scenario)
     assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(scenario)))
     point(scenario, 800, dataclasses.replace(newest, chunks=2))
     assert "reset starts with an empty learner at 800" in refused(scenario)
     learn(scenario, 800, 1000, "--on-restore-failure", "replay")
     found = predicted(scenario)
-    assert all(found[0, offset] == [scenario.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
+    assert all(found[0, offset] == [scenario.expected[0, offset]] for offset in range(800, 1000)), "from 0, as chosen"
 
 
 @pytest.mark.slow
-def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_saw(kafka: str) -> None:
+def test_a_group_that_began_at_the_end_of_the_log_does_not_relearn_earlier_rows(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 300, "--start", "latest")
     with Driftway(*scenario.worker("--start", "latest")) as worker:
@@ -256,9 +256,9 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
         )
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
-    _, newest = where(scenario)
+    _, newest = committed_place(scenario)
     point(scenario, 400, dataclasses.replace(newest, first=100_000))
-    learn(scenario, 400, 410)  # uses the older snapshot of this history
+    learn(scenario, 400, 410)  # it uses the older snapshot of this history
     assert predicted(scenario).keys() == {(0, offset) for offset in range(300, 410)}
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)) if r.key == b"0.history")
     point(scenario, 410, Pointer(end, 9, 410))
@@ -268,10 +268,10 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
 
 @pytest.mark.parametrize("there", slow_but([300], [0, 300]))
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_before_its_first_commit(
+def test_a_group_begins_at_the_same_end_again_if_it_dies_before_its_first_commit(
     kafka: str, guarantee: str, there: int
 ) -> None:
-    """It starts at the end as of its first start, not at the current end, which would skip rows."""
+    """It starts at the end at the time of its first start; the current end would skip rows."""
     scenario, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
     scenario.fill(0, there)
     with Driftway(*scenario.worker(*options)) as worker:
@@ -281,10 +281,10 @@ def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_be
     assert predicted(scenario).keys() == {(0, offset) for offset in range(there, 400)}
 
 
-def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
-    """The history's mark is at 0, but its learner had learned other rows before."""
+def test_a_history_that_began_with_a_kept_learner_is_not_relearned_from_its_first_row(kafka: str) -> None:
+    """The history's mark is at 0, but its learner had already learned other rows."""
     scenario = learned(kafka)
-    point(scenario, 5000, where(scenario)[1])
+    point(scenario, 5000, committed_place(scenario)[1])
     learn(scenario, 500, 600, *EARLIEST)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)) if r.key == b"0.history")
     point(scenario, 600, Pointer(end, 9, 600))

@@ -44,7 +44,9 @@ def restored(scenario: FaultScenario) -> RestoreResult:
 
 
 @pytest.mark.parametrize("first", slow_but(["older"], ["older", "nothing"]))
-def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+def test_an_offset_older_than_the_log_is_requested_again(
+    kafka: str, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 300)
     old = committed_offset(kafka, scenario.group, scenario.topic) if first == "older" else (None, None)
@@ -58,7 +60,7 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
     assert not answers
 
 
-def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_offset_that_stays_older_than_the_log_is_ignored(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 300)
     old = committed_offset(kafka, scenario.group, scenario.topic)
@@ -69,7 +71,9 @@ def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatc
     assert found.note == "the broker says offset 300, the log of the last commit 700, which is used"
 
 
-def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_restore_requests_the_offset_once_and_logs_nothing(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=1000)
     learn(scenario, 0, 300, *EVERY_COMMIT)
     learn(scenario, 300, 700, *NEVER)
@@ -83,7 +87,7 @@ def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: py
     assert (restored(scenario).note, len(asked)) == (None, 1)
 
 
-def test_offsets_that_are_gone_are_no_cold_start(kafka: str) -> None:
+def test_deleted_offsets_do_not_cause_a_cold_start(kafka: str) -> None:
     scenario = learned(kafka)
     delete_group(scenario)
     sentence = refused(scenario)

@@ -63,7 +63,7 @@ class LearnedInput:
 
 
 @pytest.fixture(scope="module")
-def scene(kafka: str) -> Iterator[LearnedInput]:
+def learned_input(kafka: str) -> Iterator[LearnedInput]:
     topic = create_topic(kafka, unique("orders"), 1)
     drawn = np.random.default_rng(3).normal(size=(ROWS, 3))
     with Stub() as stub:
@@ -85,9 +85,9 @@ def scene(kafka: str) -> Iterator[LearnedInput]:
 
 
 @pytest.mark.parametrize("offset", slow_but([FIRST - 1], [3, FIRST - 1]))
-def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: LearnedInput, offset: int) -> None:
-    options = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
-    found = scene.call("explain", *options, "--json")
+def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(learned_input: LearnedInput, offset: int) -> None:
+    options = ("--offset", str(offset), "--format", "avro", "--registry", learned_input.registry)
+    found = learned_input.call("explain", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
     explanation = json.loads(found.stdout)
     assert explanation["emitted"]["verdict"] == "same"
@@ -95,38 +95,47 @@ def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: LearnedI
 
 
 @pytest.mark.parametrize("at", [FIRST - 20, 277])
-def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: LearnedInput, at: int) -> None:
-    options = ("--at", str(at), "--format", "avro", "--registry", scene.registry, "--registry-property", "timeout=20")
-    found = scene.call("snapshot", "show", *options, "--json")
+def test_the_state_after_avro_events_is_recomputed_at_any_offset(learned_input: LearnedInput, at: int) -> None:
+    options = (
+        "--at",
+        str(at),
+        "--format",
+        "avro",
+        "--registry",
+        learned_input.registry,
+        "--registry-property",
+        "timeout=20",
+    )
+    found = learned_input.call("snapshot", "show", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
     settings = ModelSettings(
         (Spec.parse(LEARNER),),
         Target(labels=("false", "true")),
         events=EventSchema.parse(FEATURES, label="good"),
         form="avro",
-        registry=scene.registry,
+        registry=learned_input.registry,
     )
     model = Model(settings, 0)
-    model.advance(records(scene.values[:at], 0, 0, scene.headers[:at]), emit=False)
-    assert model.rows == at - 1, "all but the stray one"
+    model.advance(records(learned_input.values[:at], 0, 0, learned_input.headers[:at]), emit=False)
+    assert model.rows == at - 1, "all except the invalid one"
     expected = json.loads(write_json(describe(model, at)))
     assert json.loads(found.stdout)["learners"] == expected["learners"]
 
 
-def test_another_format_is_refused_and_no_state_made_of_it(scene: LearnedInput) -> None:
+def test_another_event_format_is_refused_and_no_state_is_written(learned_input: LearnedInput) -> None:
     show, at = ("snapshot", "show"), ("--at", "277")
-    registered = ("--registry", scene.registry)
-    assert "in a format with a schema registry, not json" in scene.sentence(*show, *at, code=2)
-    wrong = scene.sentence(*show, *at, "--format", "protobuf", *registered, code=2)
+    registered = ("--registry", learned_input.registry)
+    assert "in a format with a schema registry, not json" in learned_input.sentence(*show, *at, code=2)
+    wrong = learned_input.sentence(*show, *at, "--format", "protobuf", *registered, code=2)
     assert "the events are in format avro, not protobuf: give --format avro" in wrong
-    assert "which packed events do not have" in scene.sentence(*show, *at, "--format", "packed", code=2)
-    explained = scene.sentence("explain", "--offset", str(FIRST), code=2)
+    assert "which packed events do not have" in learned_input.sentence(*show, *at, "--format", "packed", code=2)
+    explained = learned_input.sentence("explain", "--offset", str(FIRST), code=2)
     assert "in a format with a schema registry, not json" in explained
 
 
-def test_a_registry_that_does_not_answer_is_told(scene: LearnedInput) -> None:
+def test_a_registry_that_does_not_answer_is_reported(learned_input: LearnedInput) -> None:
     with Stub() as stub:
         stub.status = 503
         properties = ("--registry-property", "max.retries=0")
         options = ("--at", "277", "--format", "avro", "--registry", stub.url, *properties)
-        assert "does not answer: HTTP 503" in scene.sentence("snapshot", "show", *options, code=5)
+        assert "does not answer: HTTP 503" in learned_input.sentence("snapshot", "show", *options, code=5)

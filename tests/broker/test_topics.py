@@ -15,7 +15,7 @@ def topics(verb: str, kafka: str, topic: str, *more: str) -> tuple[int, str]:
     return finished.code, finished.stderr
 
 
-def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group: str) -> None:
+def test_topics_create_creates_all_topics_and_topics_check_passes(kafka: str, topic: str, group: str) -> None:
     assert topics("create", kafka, topic, "--group", group)[0] == 0
     present = partition_counts(admin(kafka).list_topics(timeout=10))
     own = {name: count for name, count in present.items() if name.startswith(topic)}
@@ -31,18 +31,20 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
 
 
 @pytest.mark.parametrize("option", ["alarms", "challengers", "shares"])
-def test_more_outputs_are_made_and_checked_for_whom_asks(kafka: str, topic: str, group: str, option: str) -> None:
+def test_optional_outputs_are_created_and_checked_with_their_option(
+    kafka: str, topic: str, group: str, option: str
+) -> None:
     assert topics("create", kafka, topic, "--group", group)[0] == 0
     assert topics("check", kafka, topic, "--group", group, f"--{option}") == (
         1,
         f"driftway: {topic}.{group}.{option} is missing\n",
     )
-    said = topics("create", kafka, topic, "--group", group, f"--{option}")[1].splitlines()
-    assert [line for line in said if "created" in line] == [f"created {topic}.{group}.{option} (3 partitions)"]
+    printed = topics("create", kafka, topic, "--group", group, f"--{option}")[1].splitlines()
+    assert [line for line in printed if "created" in line] == [f"created {topic}.{group}.{option} (3 partitions)"]
     assert topics("check", kafka, topic, "--group", group, f"--{option}")[0] == 0
 
 
-def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: str) -> None:
+def test_topics_check_names_missing_and_different_topics(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.{group}.snapshots", 3)
     code, output = topics("check", kafka, topic, "--group", group)
@@ -52,18 +54,18 @@ def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: s
     assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in output
 
 
-def test_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> None:
+def test_topics_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
     assert topics("create", kafka, topic) == (2, f"driftway: topic {topic} has 2 partitions, not 3\n")
 
 
-def test_owned_property_is_refused_with_the_reason(kafka: str, topic: str) -> None:
+def test_a_property_that_driftway_sets_itself_is_refused_with_the_reason(kafka: str, topic: str) -> None:
     code, output = topics("check", kafka, topic, "-X", "isolation.level=read_uncommitted")
     assert code == 2
     assert "isolation.level cannot be set" in output
 
 
-def test_no_broker_is_exit_code_5() -> None:
+def test_topics_without_a_broker_ends_with_exit_code_5() -> None:
     code, output = topics("check", "127.0.0.1:1", "nothing")
     assert code == 5
     assert output.startswith("driftway: no Kafka broker answered at 127.0.0.1:1")

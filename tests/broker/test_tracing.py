@@ -1,4 +1,4 @@
-"""Spans of a worker on a real Kafka, received by an OTLP collector of the test's own that is also switched off."""
+"""Spans of a worker on a real Kafka, received by the test's OTLP collector, which is also stopped at times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 class Collector:
-    """Receives spans by OTLP over HTTP; answers 503 while it refuses, and is silent while it hangs."""
+    """Receives spans by OTLP over HTTP; responds with 503 while it refuses, and not at all while it hangs."""
 
     def __init__(self, port: int = 0) -> None:
         self.spans: list[Any] = []
@@ -46,7 +46,7 @@ class Collector:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.port = self._server.server_port
@@ -72,9 +72,9 @@ class Collector:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    made = Collector()
-    yield made
-    made.stop()
+    running_collector = Collector()
+    yield running_collector
+    running_collector.stop()
 
 
 def attributes(span: Any) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def trace(offset: int) -> bytes:
 
 
 def fill(scenario: FaultScenario, first: int) -> None:
-    """Write a piece of the events, each with the context of its producer's span."""
+    """Write some events, each with the context of its producer's span."""
     rows = range(first, first + PIECE)
     values = [scenario.events[0][i] for i in rows]
     produce(scenario.bootstrap, scenario.topic, values, headers=[[("traceparent", trace(i))] for i in rows])
@@ -99,7 +99,9 @@ def await_predictions(scenario: FaultScenario, n: int) -> None:
 
 
 @pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
-def test_a_collector_gets_spans_and_its_absence_holds_up_nothing(kafka: str, collector: Collector, client: str) -> None:
+def test_a_collector_receives_spans_and_its_absence_delays_nothing(
+    kafka: str, collector: Collector, client: str
+) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     environ = {**SETTINGS, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.port}"}
     fill(scenario, 0)
@@ -139,7 +141,7 @@ def last_committed(collector: Collector) -> int:
 
 
 def check(collector: Collector, scenario: FaultScenario) -> None:
-    """The spans of the first piece: every row is in one, with links to producers, and commits link to batches."""
+    """Spans of the first events: every row is in one, with links to producers, and commits link to batches."""
     batches, commits = collector.named("process"), collector.named("commit")
     assert collector.services == {"fraud"}
     assert {span.name for span in batches} == {f"process {scenario.topic}"}
@@ -162,7 +164,7 @@ def check(collector: Collector, scenario: FaultScenario) -> None:
     assert sum(attributes(span)["messaging.batch.message_count"] for span in commits) == PIECE
 
 
-def test_a_worker_ends_in_time_though_its_collector_never_answers(kafka: str) -> None:
+def test_a_worker_ends_in_time_although_its_collector_never_answers(kafka: str) -> None:
     import socket
 
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
@@ -173,5 +175,5 @@ def test_a_worker_ends_in_time_though_its_collector_never_answers(kafka: str) ->
             worker.await_text(" left ")
             begun = time.monotonic()
             assert worker.wait() == 0, worker.summary()
-            assert time.monotonic() - begun < 8  # the SDK alone would wait for 10 s and more
+            assert time.monotonic() - begun < 8  # the SDK alone would wait for 10 s or more
     assert len(read_all(kafka, f"{scenario.prefix}.predictions")) == ROWS

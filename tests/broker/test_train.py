@@ -77,7 +77,7 @@ def ranges(found: dict[str, Any]) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
-def test_offsets_choose_rows_of_each_partition_in_order(
+def test_offsets_select_rows_of_each_partition_in_order(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:
     X, y = rows
@@ -105,7 +105,7 @@ def test_offsets_choose_rows_of_each_partition_in_order(
     assert state == from_a_file(tmp_path, X[keep], y[keep])
 
 
-def test_times_choose_offsets(kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> None:
+def test_times_select_offsets(kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = rows
     create_topic(kafka, topic, retention_ms="-1")
     produce_at(kafka, topic, encode_events(X, y, 0))
@@ -124,7 +124,7 @@ def test_times_choose_offsets(kafka: str, topic: str, tmp_path: Path, rows: tupl
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
-def test_packed_events_and_what_an_aborted_transaction_leaves(
+def test_training_reads_packed_events_and_skips_aborted_transactions(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:
     X, y = rows
@@ -146,7 +146,7 @@ def test_packed_events_and_what_an_aborted_transaction_leaves(
     assert trained(kafka, topic, out, "--client", client, "--format", "packed", "--to", "250")[0]["rows"] == 200
 
 
-def test_what_the_log_does_not_hold_is_refused(
+def test_rows_that_the_log_does_not_have_are_refused(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     X, _ = rows
@@ -177,9 +177,7 @@ def test_what_the_log_does_not_hold_is_refused(
     assert refusal(1, "--from", "50").startswith("none of the 550 rows")
 
 
-def test_retention_that_passes_while_reading_is_noticed(
-    kafka: str, topic: str, rows: tuple[np.ndarray, np.ndarray]
-) -> None:
+def test_rows_deleted_while_reading_are_detected(kafka: str, topic: str, rows: tuple[np.ndarray, np.ndarray]) -> None:
     create_topic(kafka, topic)
     produce(kafka, topic, encode_events(*rows, 0))
     source = TopicRows(kafka, {}, TopicPart(topic), Target())
@@ -190,7 +188,7 @@ def test_retention_that_passes_while_reading_is_noticed(
         list(blocks)
 
 
-def test_a_killed_run_resumes_on_the_offsets_that_it_began_with(
+def test_a_killed_training_resumes_with_its_original_offsets(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     X, y = rows

@@ -1,4 +1,4 @@
-"""The commands of the tutorials, and of pages that go on from them, run literally on a real Kafka."""
+"""The commands of the tutorials, and of the pages that continue them, run literally on a real Kafka."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.support.process import ROOT, clean_environment
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_TYPED = re.compile(r"pip install|driftway broker\s*$")
-"""What the test's environment has already."""
+"""Commands that the test's environment does not need."""
 
 
 def script(page: str, topic: str, kafka: str, *, to: str | None = None, name: str = "") -> str:
-    """Return what a page has readers type, in order, up to the block with the word `to`, with a topic of its own."""
+    """Return a page's commands in order, up to the block with the word `to`, with another topic."""
     blocks = FENCED.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
     typed = [block for language, block in blocks if not language and not NOT_TYPED.match(block)]
     if to is not None:
@@ -43,7 +43,7 @@ def run(text: str, kafka: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_first_worker_learns_of_ones_own_topic_what_comes_later(kafka: str, tmp_path: Path) -> None:
+def test_the_tutorial_first_worker_learns_from_delayed_labels(kafka: str, tmp_path: Path) -> None:
     """Own fields, labels 200 orders late, a drift halfway; the last predictions are right, and the audit passes."""
     shown = run(script("tutorial/first-worker.md", unique("ORDERS"), kafka, name="ORDERS"), kafka, tmp_path)
     last = re.findall(r"^o-\d+ (?:comes back|stays) \(\d\.\d\d\) (right|wrong)$", shown, re.MULTILINE)
@@ -66,12 +66,12 @@ def predicted_from_a_csv_file(kafka: str, folder: Path) -> str:
     return topic
 
 
-def test_a_csv_file_is_evaluated_and_predicted_on_a_topic(kafka: str, tmp_path: Path) -> None:
+def test_the_tutorial_from_a_csv_evaluates_a_file_and_predicts_a_topic(kafka: str, tmp_path: Path) -> None:
     predicted_from_a_csv_file(kafka, tmp_path)
 
 
 @pytest.mark.slow
-def test_readers_and_thresholds_go_on_from_the_csv_file(kafka: str, tmp_path: Path) -> None:
+def test_the_pages_on_readers_and_thresholds_continue_the_csv_tutorial(kafka: str, tmp_path: Path) -> None:
     topic = predicted_from_a_csv_file(kafka, tmp_path)
     shown = run(script("how-to/read-predictions.md", topic, kafka, name="SALES"), kafka, tmp_path)
     (sure,) = re.findall(r"^5000 predictions, (\d+) of them surely yes$", shown, re.MULTILINE)

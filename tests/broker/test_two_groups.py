@@ -37,7 +37,7 @@ def offsets(kafka: str, name: str) -> list[tuple[int, int]]:
 EVERY = sorted((partition, offset) for partition in range(2) for offset in range(ROWS))
 
 
-def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: str, filled: str) -> None:
+def test_two_groups_at_once_and_a_third_later_have_separate_outputs(kafka: str, filled: str) -> None:
     groups = [unique("one"), unique("two"), unique("three")]
     common = ("--input", filled, "--bootstrap", kafka, "--stop-at-end", "--accuracy-every", "100")
     with (
@@ -64,7 +64,7 @@ def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: 
     assert {row["learner"] for row in read_json(done.stdout.encode())} == {"arow"}
 
 
-def test_the_only_group_need_not_be_named_except_with_other_names_of_outputs(kafka: str) -> None:
+def test_a_single_group_need_not_be_named_unless_outputs_have_other_names(kafka: str) -> None:
     topic, group, prefix = create_topic(kafka, unique("only"), 1), unique("group"), unique("prefix")
     place = "--input", topic, "--bootstrap", kafka
     commands = (
@@ -87,8 +87,8 @@ def test_the_only_group_need_not_be_named_except_with_other_names_of_outputs(kaf
     assert "Missing option '--group'" in driftway("snapshot", "import", "f", "--partition", "0", *place).stderr
 
 
-def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
-    """Equal for the same learner, whatever runs beside it; different for another learner."""
+def test_the_digest_of_an_accuracy_point_depends_only_on_its_learner(kafka: str, filled: str) -> None:
+    """It is equal for the same learner, whatever runs with it; different for another learner."""
     digests = []
     for more in (("pa1",), ("pa1", "arow"), ("pa1:C=2",)):
         group = unique("group")
@@ -100,7 +100,7 @@ def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
     assert len({digests[0]["pa1"], digests[1]["arow"], digests[2]["pa1:C=2"]}) == 3
 
 
-def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str, filled: str) -> None:
+def test_outputs_of_a_group_are_refused_to_other_groups(kafka: str, filled: str) -> None:
     prefix, owner = unique("mine"), unique("owner")
     assert worker(kafka, filled, owner, "--output-prefix", prefix).code == 0
     before = read_all(kafka, f"{prefix}.snapshots")
@@ -112,7 +112,7 @@ def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str
             f"driftway: outputs {prefix}.* belong to group {owner}, which works on {filled}: choose others with "
             "--output-prefix PREFIX"
         )
-    assert read_all(kafka, f"{prefix}.snapshots") == before, "nothing was written by those who were refused"
+    assert read_all(kafka, f"{prefix}.snapshots") == before, "the refused groups wrote nothing"
     assert [record.key[: len(CLAIM_PREFIX)] for record in before if record.key].count(CLAIM_PREFIX) == 1
     assert worker(kafka, filled, owner, "--output-prefix", prefix).code == 0
     assert offsets(kafka, f"{prefix}.predictions") == EVERY
@@ -120,7 +120,7 @@ def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str
     assert audited.code == 0, audited
 
 
-def test_topics_of_somebody_else_are_not_taken(kafka: str, filled: str) -> None:
+def test_topics_of_other_programs_are_not_used_as_outputs(kafka: str, filled: str) -> None:
     prefix = unique("theirs")
     for name in ("predictions", "accuracy", "rejected", "snapshots"):
         create_topic(kafka, f"{prefix}.{name}", 2)
@@ -130,7 +130,7 @@ def test_topics_of_somebody_else_are_not_taken(kafka: str, filled: str) -> None:
     assert f"topic {prefix}.snapshots does not name its group" in refused.stderr
 
 
-def test_outputs_that_cannot_be_called_so(kafka: str, filled: str) -> None:
+def test_invalid_names_of_outputs_are_refused(kafka: str, filled: str) -> None:
     for prefix, words in (("a b", "topic names have letters"), (filled.rpartition(".")[0] or "x" * 240, "at most")):
         refused = worker(kafka, filled, unique("group"), "--output-prefix", prefix)
         assert refused.code == 2

@@ -29,7 +29,7 @@ def expected(first: int, last: int) -> dict[str, float]:
     return {"note": sum(i % 2 for i in rows), "user.name": sum(i % 3 == 0 for i in rows)}
 
 
-def test_an_heir_counts_the_fields_of_the_events_that_it_emits_for(kafka: str, topic: str, group: str) -> None:
+def test_a_successor_counts_unknown_fields_of_the_events_that_it_predicts(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic)
     worker = (
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "arow", "--http-port", "0",

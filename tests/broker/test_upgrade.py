@@ -1,4 +1,4 @@
-"""A worker continues what an earlier version has left: topics, snapshots and a model file, with the same bits."""
+"""A worker continues from topics, snapshots and a model file of an earlier version, with the same bits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ VERSIONS = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.
 LARGEST_BYTES = 200_000
 
 
-def test_samples_are_small() -> None:
+def test_stored_samples_are_small() -> None:
     assert VERSIONS
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < LARGEST_BYTES * len(VERSIONS)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_worker_continues_what_an_earlier_version_has_left(kafka: str, version: str) -> None:
+def test_a_worker_continues_from_the_topics_of_an_earlier_version(kafka: str, version: str) -> None:
     found = stored_topics.read(FOLDER / f"{version}.json.gz")
     stored_topics.remove(kafka, ["upgrade-events", *(f"upgrade-events.upgrade-group.{name}" for name in TOPICS)])
     scenario = new_scenario(kafka)  # its topics are replaced by those of the earlier version

@@ -33,7 +33,7 @@ def group_options(topic: str, group: str, kafka: str, *more: object) -> list[str
     return ["--input", topic, "--group", group, "--bootstrap", kafka, *map(str, more)]
 
 
-def often(*more: object) -> list[str]:
+def frequent_commits(*more: object) -> list[str]:
     """Options for frequent commits and snapshots and a short session timeout."""
     seen = "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300"
     return ["--commit-interval", "0.05", "--snapshot-rows", "1000", *seen, *map(str, more)]
@@ -83,7 +83,7 @@ def here(*arguments: object) -> Finished:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_path: Path) -> None:
+def test_a_worker_warm_started_after_its_training_rows_survives_a_kill(kafka: str, topic: str, tmp_path: Path) -> None:
     blocks = list(open_stream(STREAM).blocks())
     X, y = np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
     path = tmp_path / "trained.driftway"
@@ -94,17 +94,17 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
 
     group = unique("group")
     begin = "--warm-start", path, "--start", TRAINED, "--learner", "arow"
-    work = ["worker", *group_options(topic, group, kafka, *begin), *often()]
+    work = ["worker", *group_options(topic, group, kafka, *begin), *frequent_commits()]
     fed = FIRST
     with CrashingDriftway(Step.FLUSHED, 6, *work) as victim:
         while victim.process.poll() is None and fed < ROWS:
             produce(kafka, topic, events[fed : fed + 200])
             fed += 200
         assert victim.wait() == -9, victim.summary()
-    assert fed < ROWS, "killed in the middle"
+    assert fed < ROWS, "killed before the end"
     produce(kafka, topic, events[fed:])
     survivors = len(read_all(kafka, f"{topic}.{group}.predictions"))
-    assert 0 < survivors < fed - TRAINED, "what was not committed is predicted again"
+    assert 0 < survivors < fed - TRAINED, "rows that were not committed are predicted again"
     done = driftway(*work, "--stop-at-end")
     assert done.code == 0, done
     assert "warm start" in done.stderr
@@ -138,8 +138,8 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
     assert f"the prediction of {topic}/0@{offset} differs: expected score" in message
 
 
-def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path: Path) -> None:
-    """A frozen model never learns; the group resumes only with its own file; offsets outside the log are refused."""
+def test_a_frozen_model_never_learns_and_resumes_only_with_its_own_file(kafka: str, tmp_path: Path) -> None:
+    """Offsets outside the log are refused."""
     scenario = FaultScenario(kafka, partitions=1, rows=2000)
     rows = [read_json(event) for event in scenario.events[0]]
     X, y = np.array([row["x"] for row in rows]), np.array([row["y"] for row in rows], float)
@@ -150,14 +150,14 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
 
     def work(*more: object) -> Finished:
         options = group_options(scenario.topic, scenario.group, kafka, *more)
-        return driftway("worker", *options, *often("--stop-at-end"))
+        return driftway("worker", *options, *frequent_commits("--stop-at-end"))
 
     frozen = "--warm-start", path, "--frozen", "--start", 500
     assert sentence(work("--warm-start", path, "--frozen", "--start", 2001), 4) == (
         f"cannot start {scenario.topic}/0 at offset 2001: the log holds 0 to 2000"
     )
     options = group_options(scenario.topic, scenario.group, kafka, *frozen)
-    with CrashingDriftway(Step.OFFSETS_SENT, 1, "worker", *options, *often("--stop-at-end")) as victim:
+    with CrashingDriftway(Step.OFFSETS_SENT, 1, "worker", *options, *frequent_commits("--stop-at-end")) as victim:
         assert victim.wait() == -9, victim.summary()
     assert work(*frozen).code == 0
     wanted = np.empty((1500, 1))
@@ -174,7 +174,7 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
         "at 2000"
     )
     produce(kafka, scenario.topic, scenario.events[0][:10])
-    assert work(*frozen).code == 0, "with its own file it goes on"
+    assert work(*frozen).code == 0, "with its own file it continues"
     assert len(emitted(kafka, scenario.prefix)[0]) == 1510
 
 
@@ -187,32 +187,32 @@ def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str
     create_topic(kafka, topic)
     produce(kafka, topic, encode_events(X[:, :3], y, 0))
     options = group_options(topic, unique("group"), kafka, "--warm-start", path)
-    assert sentence(driftway("worker", *options, *often("--stop-at-end")), 1) == (
+    assert sentence(driftway("worker", *options, *frequent_commits("--stop-at-end")), 1) == (
         f"the first usable event of partition 0 has 3 features, model file {path} takes 4"
     )
 
 
-def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Path) -> None:
+def test_an_exported_snapshot_continues_on_another_topic(kafka: str, tmp_path: Path) -> None:
     """With a feature map and the online standardiser, the result is as if one worker had processed all rows."""
     scenario = FaultScenario(kafka, partitions=1, rows=2000)
     learner = "--learner", "arow", "--map", "polynomial:degree=2"
     scenario.fill(0, 1000)
     options = group_options(scenario.topic, scenario.group, kafka, *learner)
     # A snapshot with every commit: on a slow machine there are several, and the last one is exported.
-    assert driftway("worker", *options, *often("--snapshot-rows", "1", "--stop-at-end")).code == 0
+    assert driftway("worker", *options, *frequent_commits("--snapshot-rows", "1", "--stop-at-end")).code == 0
     path = tmp_path / "exported.driftway"
     exported = here(
         "snapshot", "export", *group_options(scenario.topic, scenario.group, kafka, "--partition", 0, "--out", path)
     )
     assert exported.code == 0, exported
     scenario.fill(1000)
-    assert driftway("worker", *options, *often("--stop-at-end")).code == 0
+    assert driftway("worker", *options, *frequent_commits("--stop-at-end")).code == 0
     wanted, _ = emitted(kafka, scenario.prefix)
 
     topic, group = create_topic(kafka, unique("events")), unique("group")
     produce(kafka, topic, scenario.events[0])
     begin = group_options(topic, group, kafka, "--warm-start", path, "--start", 1000)
-    assert driftway("worker", *begin, *often("--stop-at-end")).code == 0
+    assert driftway("worker", *begin, *frequent_commits("--stop-at-end")).code == 0
     got, names = emitted(kafka, f"{topic}.{group}")
     assert names == {"warm:arow"}
     assert not different(got, {place: score for place, score in wanted.items() if place[1] >= 1000})

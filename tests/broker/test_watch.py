@@ -1,4 +1,4 @@
-"""`driftway watch` and `driftway plot` beside a real worker."""
+"""`driftway watch` and `driftway plot` on the outputs of a real worker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def once(kafka: str, topic: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: str, learned: str) -> None:
+def test_watch_once_json_has_the_newest_values_of_each_partition_and_learner(kafka: str, learned: str) -> None:
     """The lag counts records that are not processed yet."""
     rows = once(kafka, learned)
     assert [(row["partition"], row["learner"]) for row in rows] == [(p, name) for p in (0, 1) for name in LEARNERS]
@@ -66,7 +66,7 @@ def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: 
     assert {row["partition"]: row["lag"] for row in once(kafka, learned)} == {0: 0, 1: 7}
 
 
-def test_plain_lines_follow_until_stopped(kafka: str, learned: str) -> None:
+def test_plain_lines_are_printed_until_stopped(kafka: str, learned: str) -> None:
     with Driftway("watch", "--input", learned, "--bootstrap", kafka, "--interval", "0.2", "--from", "start") as child:
         child.await_condition(lambda: child.stdout.count("partition 1  arow") >= 2, "two refreshes")
         child.terminate()
@@ -85,8 +85,8 @@ def test_plot_draws_what_was_learned(kafka: str, learned: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("value", [b"junk", b'{"note":1}', b"[3]"])
-def test_a_record_that_no_worker_wrote_gets_one_sentence(kafka: str, value: bytes, tmp_path: Path) -> None:
-    """Without a worker: the names of the topics are enough."""
+def test_a_record_that_no_worker_wrote_is_reported_in_one_sentence(kafka: str, value: bytes, tmp_path: Path) -> None:
+    """No worker runs: the names of the topics are sufficient."""
     topic = create_topic(kafka, unique("watched"))
     for kind in ("predictions", "accuracy", "rejected"):
         create_topic(kafka, f"{topic}.g.{kind}")
@@ -98,7 +98,7 @@ def test_a_record_that_no_worker_wrote_gets_one_sentence(kafka: str, value: byte
         assert f"{topic}.g.accuracy/0 at 0 is not an accuracy point: " in done.stderr, done.stderr
 
 
-def test_what_is_missing_gets_one_sentence(kafka: str, topic: str) -> None:
+def test_missing_topics_are_reported_in_one_sentence(kafka: str, topic: str) -> None:
     for command in (("watch",), ("plot", "--out", "unused.png")):
         done = driftway(*command, "--input", topic, "--bootstrap", kafka)
         assert (done.code, done.stderr) == (2, f"driftway: there is no topic {topic}\n")
@@ -110,7 +110,7 @@ def test_what_is_missing_gets_one_sentence(kafka: str, topic: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_unreachable_broker_is_exit_code_5() -> None:
+def test_an_unreachable_broker_ends_with_exit_code_5() -> None:
     done = driftway("watch", "--input", "EVENTS", "--bootstrap", "127.0.0.1:1", "--once")
     assert done.code == 5
     assert done.stderr.startswith("driftway: no Kafka broker answered")

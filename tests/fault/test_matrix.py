@@ -68,7 +68,7 @@ def killed_broker(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 @contextlib.contextmanager
 def second_member(scenario: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
     """A second, running member; not for static members, whose name the first one still holds."""
-    with Driftway(*member(scenario, protocol, "heir", "--client", client)) as successor:
+    with Driftway(*member(scenario, protocol, "successor", "--client", client)) as successor:
         successor.await_text("running")
         yield successor
 

@@ -19,8 +19,8 @@ from tests.support.process import Driftway
 RESTARTS = int(os.environ.get("DRIFTWAY_RESTARTS", "3"))
 """Number of clean restarts, and of kills."""
 RETENTION = {"retention_ms": "20000", "segment_ms": "1000", "file_delete_delay_ms": "100"}
-"""Long enough for a worker to start and read a row. The test must not run first, when all processes start brokers. So it
-has no time limit of its own, as `tests/conftest.py` would then run it first."""
+"""Long enough for a worker to start and read a row. The test must not run first, when all processes start brokers. So
+it has no time limit of its own, as `tests/conftest.py` would then run it first."""
 CHECKED_OFTEN = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
 MAX_RELEARNED = 6
 """Rows after a kill, at one row and one snapshot a second, on a slow machine."""
