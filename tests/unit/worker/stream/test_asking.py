@@ -64,7 +64,7 @@ def test_keys_hash_as_in_the_java_clients(key: bytes, hashed: int) -> None:
     assert partition_of(key, 7) == (hashed & 0x7FFFFFFF) % 7
 
 
-def test_one_event_is_taken_as_it_came_and_a_list_is_split() -> None:
+def test_a_single_event_is_kept_unchanged_and_a_list_is_split() -> None:
     one = b' {"x":[1.10, 2],"id":12345678901234567890123}'
     assert asked({"partition": "2"}, one) == PredictionRequest([one], False, None, 2)
     both = b'[{"x":[0.1],"id":12345678901234567890123}, 5]'
@@ -91,14 +91,14 @@ def test_one_event_is_taken_as_it_came_and_a_list_is_split() -> None:
         ({"partition": "1"}, b"[" + b"0," * MOST_EVENTS + b"0]", 413, "the list has 1,001 events, more than 1,000"),
     ],
 )
-def test_what_is_not_understood_is_refused(query: dict[str, str], body: bytes, status: int, sentence: str) -> None:
+def test_an_invalid_request_is_refused(query: dict[str, str], body: bytes, status: int, sentence: str) -> None:
     found = refusal(query, body)
     assert found[0] == status
     with pytest.raises(Refused, match=sentence):
         asked(query, body)
 
 
-def test_other_content_types_and_unknown_partitions() -> None:
+def test_other_content_types_and_unknown_partitions_are_refused() -> None:
     assert refusal({"partition": "1"}, b"{}", **{"Content-Type": "text/plain"})[0] == 415
     assert refusal({"partition": "1"}, b"{}", 0)[0] == 503
     packed = WorkerSettings("localhost:9092", "E", "g", model_settings("arow", form=PACKED))
@@ -108,7 +108,7 @@ def test_other_content_types_and_unknown_partitions() -> None:
         parse_request(Request({}, JSON_KIND, b"{}"), packed, 1)
 
 
-def test_an_event_that_would_be_rejected() -> None:
+def test_an_event_that_would_be_rejected_is_answered_with_the_reason() -> None:
     one = Predicted(5, 2, ["not JSON"])
     alone = response_of(one, PredictionRequest([b"?"], False, None, 0))
     assert (alone.status, json.loads(alone.body)) == (422, {"error": "the event would be rejected: not JSON"})
@@ -116,7 +116,7 @@ def test_an_event_that_would_be_rejected() -> None:
     assert several.body == b'{"partition":3,"offset":5,"plan":2,"predictions":[{"error":"not JSON"},{"id":1.0}]}'
 
 
-def test_the_token_decides(tmp_path: Path) -> None:
+def test_a_request_needs_the_right_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     token = read_token(str(file))
@@ -157,7 +157,7 @@ def test_predictions_are_off_and_need_a_token_beyond_loopback(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_bodies_and_routes() -> None:
+def test_request_bodies_are_limited_and_routes_exist_only_with_the_option() -> None:
     require_short(7, 7)
     with pytest.raises(Refused, match="the body has 8 bytes, more than 7") as refused:
         require_short(8, 7)
@@ -183,7 +183,7 @@ def test_bodies_and_routes() -> None:
     ],
 )
 @pytest.mark.parametrize("secured", [False, True])
-def test_the_description_is_whole(settings: WorkerSettings, secured: bool) -> None:
+def test_the_openapi_description_is_complete(settings: WorkerSettings, secured: bool) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     about = operations(settings, MOST_BYTES, MOST_EVENTS)
     routes = (

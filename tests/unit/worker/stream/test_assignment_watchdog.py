@@ -1,4 +1,4 @@
-"""When a worker checks its group: soon after a change if it has no partitions, else later, then ever more rarely."""
+"""When a worker checks its group: soon after a change if it has no partitions, else later, then less and less often."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def begun(busy: bool) -> AssignmentWatchdog:
     return one
 
 
-def test_looks_become_rare_until_something_changes(looks: list[float]) -> None:
+def test_checks_become_less_frequent_until_something_changes(looks: list[float]) -> None:
     one = begun(busy=False)
     await_until(lambda: len(looks) >= 5, 20, "five looks")
     gaps = [b - a for a, b in itertools.pairwise(looks)]
@@ -53,7 +53,7 @@ def test_looks_become_rare_until_something_changes(looks: list[float]) -> None:
     )
 
 
-def test_member_with_partitions_looks_later(looks: list[float]) -> None:
+def test_a_member_with_partitions_checks_later(looks: list[float]) -> None:
     started = time.monotonic()
     one = begun(busy=True)
     await_until(lambda: looks, 20, "a look")
@@ -61,7 +61,9 @@ def test_member_with_partitions_looks_later(looks: list[float]) -> None:
     assert looks[0] - started >= 0.12
 
 
-def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_member_has_the_clients_properties_but_not_the_members_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(assignment_watchdog, "IDLE_SECONDS", 0.0)
     monkeypatch.setattr(assignment_watchdog, "run_in_processes", lambda *given: calls.append(given))

@@ -34,7 +34,7 @@ class BlockedCheckpoint(RecordingCheckpoint):
         return super().commit(*given)
 
 
-def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
+def test_a_commit_that_starts_late_uses_the_checkpoint_of_its_submission() -> None:
     """The newer one would commit later rows with an offset before them, and they would be emitted twice."""
     task, old = new_task()
     task.advance(ROWS.before(10))
@@ -47,7 +47,7 @@ def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
     assert new.open
 
 
-def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
+def test_a_commit_does_not_wait_for_one_that_is_stuck() -> None:
     stuck_task, _ = new_task()
     stuck = stuck_task.checkpoint = BlockedCheckpoint()
     task, checkpoint = new_task()
@@ -67,7 +67,7 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
         stuck.go_on.set()
 
 
-def test_commit_whose_coordinator_has_left_is_given_up_before_its_deadline() -> None:
+def test_a_commit_whose_coordinator_is_gone_is_abandoned_before_its_deadline() -> None:
     class LostCheckpoint(BlockedCheckpoint):
         def has_lost_coordinator(self, broker_left_at: float) -> bool:
             return broker_left_at > 5
@@ -89,7 +89,7 @@ def test_commit_whose_coordinator_has_left_is_given_up_before_its_deadline() -> 
 
 
 @pytest.mark.parametrize("first", ["thread", "loop"])
-def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
+def test_an_abandoned_checkpoint_is_discarded_in_either_order_of_events(first: str) -> None:
     task, _ = new_task()
     stuck = task.checkpoint = BlockedCheckpoint()
     call = BackgroundCall(
@@ -105,13 +105,13 @@ def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> Non
         call.abandon()
         assert stuck.discarded == 0
         called_back = threading.Event()
-        call.future.add_done_callback(lambda _: called_back.set())  # behind the one that discards
+        call.future.add_done_callback(lambda _: called_back.set())  # after the one that discards
         stuck.go_on.set()
         assert called_back.wait(10)
     assert stuck.discarded == 1
 
 
-def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stuck_call_is_reported_after_the_grace_period_and_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
     task, _ = new_task()
     stuck = task.checkpoint = BlockedCheckpoint()
@@ -129,7 +129,7 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
     assert not call.timed_out
 
 
-def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
+def test_a_call_on_the_loops_thread_that_does_not_return_ends_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The group waits for a worker that is stuck inside a callback, so the process must end."""
@@ -152,7 +152,7 @@ def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
     assert len(sentences) == 1
 
 
-def test_what_the_call_raises_is_raised_by_the_result() -> None:
+def test_an_exception_of_the_call_is_raised_by_the_result() -> None:
     task, _ = new_task()
 
     def fail() -> None:

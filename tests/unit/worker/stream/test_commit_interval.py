@@ -54,7 +54,7 @@ def test_commits_are_due_after_the_interval(one: Interval) -> None:
     assert one.interval.seconds_left == 0.0
 
 
-def test_a_backlog_of_more_than_a_second_postpones_them(one: Interval) -> None:
+def test_a_backlog_of_more_than_a_second_postpones_commits(one: Interval) -> None:
     one.now = 0.1  # 100 rows in a tenth of a second: 1,000 a second
     one.end = ROWS + 1000
     assert one.has_passed(), "the rest takes a second"
@@ -66,7 +66,7 @@ def test_a_backlog_of_more_than_a_second_postpones_them(one: Interval) -> None:
     assert one.has_passed(), "the backlog was read meanwhile"
 
 
-def test_they_are_postponed_for_a_second_at_most(one: Interval) -> None:
+def test_commits_are_postponed_for_at_most_a_second(one: Interval) -> None:
     one.now, one.end = POSTPONED_SECONDS - 0.01, 10**9
     assert not one.has_passed()
     one.now = POSTPONED_SECONDS
@@ -84,7 +84,7 @@ def test_a_transaction_of_many_rows_is_not_postponed(one: Interval, monkeypatch:
     assert MAX_BUFFERED_ROWS > 10 * ROWS
 
 
-def test_a_transaction_as_large_as_the_broker_takes_is_not_postponed(one: Interval) -> None:
+def test_a_transaction_as_large_as_the_broker_accepts_is_not_postponed(one: Interval) -> None:
     one.now, one.end = 0.01, 10**9
     assert one.task.size.timed_out(10 * ROWS)
     assert one.task.open_rows < one.task.size.most
@@ -105,7 +105,7 @@ def test_an_unknown_end_postpones_nothing(one: Interval) -> None:
     assert one.has_passed()
 
 
-def test_a_long_interval_is_kept_and_nobody_asks_for_the_end_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_interval_is_kept_and_the_log_end_not_requested_before(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Interval(monkeypatch, commit_interval_seconds=2.0)
     one.now, one.end = 1.9, 10**9
     assert not one.has_passed()
@@ -114,7 +114,7 @@ def test_a_long_interval_is_kept_and_nobody_asks_for_the_end_before(monkeypatch:
     assert one.asked == 0
 
 
-def test_without_partitions_the_worker_waits_as_long_as_it_likes() -> None:
+def test_without_partitions_no_commit_limits_the_wait() -> None:
     nobody: Any = None
     assert CommitInterval({}).seconds_left == float("inf")
     assert not CommitInterval({}).has_passed(nobody)

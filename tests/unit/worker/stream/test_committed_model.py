@@ -1,4 +1,4 @@
-"""A committed answers what the worker would emit, bit for bit, and learns nothing."""
+"""A committed model answers what the worker would emit, bit for bit, and learns nothing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def emitted(model: Model, saved: SavedState, event: bytes) -> bytes:
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("name", SETTINGS)
-def test_answers_are_those_that_the_worker_would_emit(name: str) -> None:
+def test_answers_equal_what_the_worker_would_emit(name: str) -> None:
     settings = SETTINGS[name]
     values = stream(settings)
     committed, asked_for = CommittedModel(3, "g"), values[150 : 150 + repetitions(30)]
@@ -83,7 +83,7 @@ def test_answers_are_those_that_the_worker_would_emit(name: str) -> None:
         assert committed.predict(saved, asked_for).answers == expected  # nothing has changed
 
 
-def test_rejections_stand_in_their_places() -> None:
+def test_rejections_are_at_the_positions_of_their_events() -> None:
     _, saved = learned(SETTINGS["linear"], stream(SETTINGS["linear"], 50))
     good = b'{"x":[1,2,3,4],"y":7,"id":12345678901234567890123}'  # the label is set aside, the id is kept
     asked = CommittedModel(3, "g").predict(saved, [b"?", good, b'{"x":[1]}', b"null", good])
@@ -106,7 +106,7 @@ def test_packed_events_are_answered_in_json() -> None:
     assert answer == json.loads(as_json.advance(records([values[40]], first=40)).predictions.to_list()[0] or b"")
 
 
-def test_a_state_that_stands_nowhere_is_refused() -> None:
+def test_a_state_without_an_offset_is_refused() -> None:
     model = Model(SETTINGS["linear"], 3, "g")
     model.advance(records(stream(SETTINGS["linear"], 5)))
     with pytest.raises(ValueError, match="not told where it stands"):
@@ -115,8 +115,8 @@ def test_a_state_that_stands_nowhere_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["linear", "coverage", "missing"])
-def test_requests_together_get_the_answers_that_each_gets_alone(name: str) -> None:
-    """Single events and lists, of several partitions, good and bad: each as if nobody else asked."""
+def test_requests_answered_together_get_the_same_answers_as_alone(name: str) -> None:
+    """Single events and lists, of several partitions, good and bad: each as if it were the only one."""
     settings = SETTINGS[name]
     values = stream(settings)
     states = (learned(settings, values[:n])[1] for n in (60, 100))

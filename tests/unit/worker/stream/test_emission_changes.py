@@ -1,4 +1,4 @@
-"""A task records where it begins to write other models' predictions, and completes former outputs as they were."""
+"""A task records where it begins to write other models' predictions, and completes earlier outputs as they were."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rows_of_challenger(checkpoint: RecordingCheckpoint) -> list[int]:
         (None, CHAMPION_ONLY, (Emission(40, CHAMPION_ONLY),)),
     ],
 )
-def test_a_change_is_recorded_once_where_the_task_goes_on(
+def test_a_change_is_recorded_once_where_the_task_continues(
     before: str | None, emit: str, recorded: tuple[Emission, ...]
 ) -> None:
     model = Model(MODEL, 3)
@@ -80,7 +80,7 @@ def repaired(emit: str, recorded: Mapping[int, str], present: Mapping[str, set[K
 
 
 @pytest.mark.parametrize("emit", [CHAMPION_ONLY, EVERY_MODEL])
-def test_former_outputs_are_completed_as_they_were(emit: str) -> None:
+def test_earlier_outputs_are_completed_as_they_were(emit: str) -> None:
     there: set[Key] = {(45, CHALLENGER), (46, b"another"), (47, None)}
     task, checkpoint = repaired(
         emit, {40: EVERY_MODEL, 60: CHAMPION_ONLY, 70: EVERY_MODEL}, {TOPICS.challengers: there}
@@ -92,14 +92,14 @@ def test_former_outputs_are_completed_as_they_were(emit: str) -> None:
     assert sum(out.rows for out in checkpoint.pending) == 40, "the champion's are there"
 
 
-def test_a_topic_that_misses_nothing_gets_nothing_again() -> None:
+def test_nothing_is_written_again_to_a_complete_topic() -> None:
     _, checkpoint = repaired(EVERY_MODEL, {0: EVERY_MODEL}, {TOPICS.predictions: set()})
     assert rows_of_challenger(checkpoint) == list(range(80, 120))
     assert sum(out.rows for out in checkpoint.pending) == 100
 
 
 @pytest.mark.parametrize("emit", [CHAMPION_ONLY, EVERY_MODEL])
-def test_what_only_the_outputs_show_is_recorded_with_their_completion(emit: str) -> None:
+def test_a_change_visible_only_in_the_outputs_is_recorded_with_their_completion(emit: str) -> None:
     """The commit records of rows 20 to 79 are gone, with what they said of a change."""
     seen: dict[str, set[Key]] = {TOPICS.predictions: {(30, None)}, TOPICS.challengers: {(30, CHALLENGER)}}
     task, checkpoint = repaired(emit, {}, seen, unrecorded_from=20)
@@ -110,7 +110,7 @@ def test_what_only_the_outputs_show_is_recorded_with_their_completion(emit: str)
     assert task.begin_commit().request.emissions == (Emission(20, EVERY_MODEL), *later)
 
 
-def test_outputs_without_records_are_not_given_what_they_never_had() -> None:
+def test_outputs_without_records_are_not_extended_by_other_models_predictions() -> None:
     seen: dict[str, set[Key]] = {TOPICS.predictions: {(30, None)}, TOPICS.challengers: {(10, CHALLENGER)}}
     task, checkpoint = repaired(EVERY_MODEL, {5: EVERY_MODEL, 15: CHAMPION_ONLY}, seen, unrecorded_from=20)
     assert rows_of_challenger(checkpoint) == list(range(80, 120))

@@ -50,7 +50,7 @@ def test_levels_are_those_of_the_methods() -> None:
     assert [(line["event"], line["level"]) for line in lines] == [("a", "info"), ("b", "warning"), ("c", "error")]
 
 
-def test_numbers_are_numbers_and_what_json_lacks_is_text() -> None:
+def test_numbers_are_numbers_and_values_unknown_to_json_are_text() -> None:
     facts = {
         "integer": np.int64(7), "real": np.float64(0.5), "flag": np.bool_(True), "rows": np.arange(2), "place": (1, 2),
         "nested": {"seconds": np.float32(0.25), 3: [math.nan]}, "not_a_number": math.nan, "endless": -math.inf,
@@ -66,7 +66,7 @@ def test_numbers_are_numbers_and_what_json_lacks_is_text() -> None:
 
 
 @pytest.mark.parametrize("form", [TEXT, JSON])
-def test_an_event_is_one_line_whatever_its_facts_say(form: str) -> None:
+def test_an_event_is_one_line_whatever_its_fields(form: str) -> None:
     """Broker errors may contain line breaks, but a log is read line by line."""
     line = written(form, "consumer error", error="first\nsecond\r\nthird")
     assert line.count("\n") == 1
@@ -101,7 +101,7 @@ class SmallDisk(io.RawIOBase):
 
 
 @pytest.mark.parametrize("form", [TEXT, JSON])
-def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) -> None:
+def test_lines_that_cannot_be_written_are_counted_and_raise_nothing(form: str) -> None:
     disk = SmallDisk()
     event_log = EventLog(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
     for partition in range(3):
@@ -115,7 +115,7 @@ def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) ->
     assert "running" not in disk.text.decode()
 
 
-def test_a_line_that_is_cut_is_missing_too() -> None:
+def test_a_truncated_line_counts_as_missing() -> None:
     disk = SmallDisk(room=5)
     event_log = EventLog(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
     event_log.event("running")
@@ -124,14 +124,14 @@ def test_a_line_that_is_cut_is_missing_too() -> None:
     assert disk.text.decode().splitlines()[0].endswith("log was interrupted lines_missing=1")
 
 
-def test_nothing_is_left_in_the_stream_that_would_fail_once_more_at_the_end() -> None:
+def test_no_unwritten_text_stays_in_the_stream_to_fail_again_at_the_end() -> None:
     disk = SmallDisk()
     stream = io.TextIOWrapper(io.BufferedWriter(disk), "utf-8")
     EventLog(TEXT, stream).event("left")
     stream.flush()
 
 
-def test_a_reader_that_has_gone_stops_nothing() -> None:
+def test_a_closed_pipe_raises_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out:
@@ -143,7 +143,7 @@ def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyP
     EventLog().event("running")
 
 
-def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
+def test_characters_outside_the_encoding_are_escaped() -> None:
     """Like standard error, with backslashes: the name of a topic or file may contain any character."""
     disk = SmallDisk(room=1000)
     out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")

@@ -47,12 +47,12 @@ def fail(_held: Referenced) -> None:
     raise TimedOut("the broker did not confirm the outputs in time")
 
 
-def test_a_failed_commit_is_let_go_after_its_cause_was_asked_for() -> None:
+def test_a_failed_commit_is_released_after_its_cause_was_requested() -> None:
     assert not kept(lambda large: with_cause(checkpoint(), lambda: fail(large)))
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="from Python 3.12 on the client keeps no exception")
-def test_a_kept_exception_would_be_seen() -> None:
+def test_this_test_detects_an_exception_that_is_kept() -> None:
     def ask_in_the_handler(large: Referenced) -> None:
         try:
             fail(large)
@@ -64,7 +64,7 @@ def test_a_kept_exception_would_be_seen() -> None:
     assert kept(ask_in_the_handler)
 
 
-def test_reports_of_a_discarded_producer_are_let_go() -> None:
+def test_delivery_reports_of_a_discarded_producer_are_released() -> None:
     large, one = Referenced(), sender()
     seen = weakref.ref(large)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""A new group whose first events are all rejected commits nothing, and says what it saw."""
+"""A new group whose first events are all rejected commits nothing, and reports what it has read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_commits_wait_until_an_event_can_be_used() -> None:
     first.count(mine[0], rejected(400, 5000))
 
 
-def test_the_first_thousand_of_all_partitions_stop_the_worker() -> None:
+def test_a_thousand_rejections_over_all_partitions_stop_the_worker() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     first.count(mine[0], rejected(7, FIRST_EVENTS // 2))
@@ -59,7 +59,7 @@ def test_the_first_thousand_of_all_partitions_stop_the_worker() -> None:
     assert "driftway schema infer EVENTS" in str(failure.value)
 
 
-def test_they_are_counted_up_to_the_first_usable_event_of_a_batch() -> None:
+def test_rejections_are_counted_up_to_the_first_usable_event_of_a_batch() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     outputs = rejected(0, FIRST_EVENTS)
@@ -71,14 +71,14 @@ def test_they_are_counted_up_to_the_first_usable_event_of_a_batch() -> None:
     FirstEvents(SETTINGS, mine, Clock(100.0)).count(mine[0], outputs)
 
 
-def test_events_that_come_again_after_a_failed_call_count_once() -> None:
+def test_events_repeated_after_a_failed_call_count_once() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     for _ in range(5):
         first.count(mine[0], rejected(0, FIRST_EVENTS - 1))
 
 
-def test_a_label_that_was_set_aside_is_no_rejected_event() -> None:
+def test_a_label_that_was_set_aside_does_not_count_as_a_rejected_event() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     first.count(mine[0], rejected(0, 5 * FIRST_EVENTS, "late label: a repetition", set_aside=True))
@@ -94,7 +94,7 @@ def test_rejections_of_a_slow_stream_are_committed_after_a_while() -> None:
     assert [task.held_until for task in mine.values()] == [0, 0]
 
 
-def test_a_partition_with_a_commit_is_not_held() -> None:
+def test_commits_of_a_partition_with_earlier_commits_do_not_wait() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
     mine[0]._pointer = SimpleNamespace(state_offset=0)  # type: ignore[assignment]
@@ -103,7 +103,7 @@ def test_a_partition_with_a_commit_is_not_held() -> None:
 
 
 @pytest.mark.parametrize("module", ["fastavro", "confluent_kafka.schema_registry"])
-def test_a_missing_extra_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+def test_a_missing_extra_is_reported_before_anything_is_created(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     registry = {"form": "avro", "registry": f"http://127.0.0.1:1/{module}"}
     model = model_settings("pa1", events=EventSchema.parse(["a"]), **registry)

@@ -31,7 +31,7 @@ from tests.unit.worker.rows import model_settings
 
 
 class MonitorWithClock:
-    """A `HealthMonitor` with a clock of its own."""
+    """A `HealthMonitor` with its own clock."""
 
     def __init__(self, form: str = TEXT) -> None:
         self.now, self.out = 100.0, io.StringIO()
@@ -49,7 +49,7 @@ class MonitorWithClock:
         return [line.partition(" ")[2] for line in text.splitlines()]
 
 
-def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
+def test_an_outage_is_logged_at_once_then_every_ten_seconds_and_at_its_end() -> None:
     watched = MonitorWithClock()
     health = watched.health
     assert health.reachable
@@ -68,7 +68,7 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     assert watched.lines() == []
 
 
-def test_member_that_the_group_does_not_have_is_not_alive_for_long() -> None:
+def test_a_member_outside_its_group_soon_counts_as_not_alive() -> None:
     watched = MonitorWithClock()
     health = watched.health
     health.record_membership(joined=False)
@@ -97,7 +97,7 @@ def test_time_outside_the_group_counts_from_the_end_of_an_outage() -> None:
     assert not health.alive
 
 
-def test_logs_without_a_leader_are_an_outage_though_other_brokers_answer() -> None:
+def test_partitions_without_a_leader_are_an_outage_although_brokers_answer() -> None:
     watched = MonitorWithClock()
     watched.health.ends_error = "no leader"
     watched.health.record_answer()
@@ -119,7 +119,7 @@ def test_a_broker_that_leaves_is_noticed_each_time() -> None:
         assert (health.broker_left_at == watched.now) == (len(brokers) == 3)
 
 
-def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_hanging_loop_is_not_alive_and_its_stacks_are_logged_once(capfd: pytest.CaptureFixture[str]) -> None:
     watched = MonitorWithClock()
     watched.now += STUCK_SECONDS
     watched.health.check_loop()
@@ -133,7 +133,7 @@ def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pyt
     assert watched.health.alive
 
 
-def test_stacks_of_a_loop_that_hangs_are_one_object_in_json(capfd: pytest.CaptureFixture[str]) -> None:
+def test_stacks_of_a_hanging_loop_are_one_object_in_json(capfd: pytest.CaptureFixture[str]) -> None:
     watched = MonitorWithClock(JSON)
     watched.now += STUCK_SECONDS + 1
     watched.health.check_loop()
@@ -143,7 +143,7 @@ def test_stacks_of_a_loop_that_hangs_are_one_object_in_json(capfd: pytest.Captur
     assert capfd.readouterr().err == "", "nothing beside the log"
 
 
-def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outage() -> None:
+def test_a_worker_whose_outputs_wait_too_long_is_alive_only_in_an_outage() -> None:
     watched = MonitorWithClock()
     health = watched.health
     for _ in range(int(UNCOMMITTED_SECONDS) + 2):
@@ -158,7 +158,7 @@ def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outag
     assert health.alive
 
 
-def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_seconds() -> None:
+def test_client_errors_are_counted_and_logged_once_per_kind_every_ten_seconds() -> None:
     watched, counted, slowed = MonitorWithClock(), [], []
     complaints = ClientErrors(watched.event_log, counted.append, lambda: slowed.append(1), lambda: watched.now)
     lost: Any = SimpleNamespace(name=lambda: "_TRANSPORT", str=lambda: "connection refused")
@@ -179,7 +179,7 @@ def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_sec
     assert watched.lines() == ["throttled kind=throttled error=broker b/1 for 0.2 s"]
 
 
-def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_cannot_open_files_counts_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = MonitorWithClock()
     monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
     watched.health.record_answer()
@@ -193,8 +193,8 @@ def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest
     assert watched.health.reachable
 
 
-def test_a_client_that_cannot_be_made_ends_no_monitoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As while certificates are replaced during an outage: both threads ask again once they are there."""
+def test_monitoring_continues_if_a_client_cannot_be_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while certificates are replaced during an outage: both threads try again later."""
     for name in ("CHECK_SECONDS", "ENDS_SECONDS", "ANSWER_SECONDS", "REPEAT_SECONDS"):
         monkeypatch.setattr(health, name, 0.1)
     authority, out = tmp_path / "ca.pem", io.StringIO()
@@ -222,7 +222,7 @@ def test_a_client_that_cannot_be_made_ends_no_monitoring(tmp_path: Path, monkeyp
         ([State.RUNNING, State.CLOSED], False, False),
     ],
 )
-def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: bool, standby: bool) -> None:
+def test_a_worker_is_ready_if_every_assigned_task_runs(states: list[State], ready: bool, standby: bool) -> None:
     health = MonitorWithClock().health
     health.phase = RUNNING
     tasks: Any = [SimpleNamespace(partition=i, state=state) for i, state in enumerate(states)]
@@ -235,7 +235,7 @@ def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: b
     assert health.readiness(tasks) == (False, facts | {"ready": False, "cluster": "silent"})
 
 
-def test_a_worker_that_starts_is_alive_and_one_without_an_assignment_is_not_ready() -> None:
+def test_a_starting_worker_is_alive_and_not_ready_without_an_assignment() -> None:
     watched = MonitorWithClock()
     health = watched.health
     health.phase = STARTING

@@ -150,8 +150,8 @@ def http_answers(client: socket.socket, count: int) -> list[tuple[int, bytes]]:
         (b"GET /nothing HTTP/1.1\r\nHost: w", 404),
     ],
 )
-def test_what_is_no_request_is_refused_and_ends_the_connection(port: PortWithRoutes, head: bytes, status: int) -> None:
-    """Nothing that follows is taken for a request."""
+def test_an_invalid_request_is_refused_and_ends_the_connection(port: PortWithRoutes, head: bytes, status: int) -> None:
+    """Nothing that follows is treated as a request."""
     assert port.statuses(head + b"\r\n\r\n" + ASK) == [status]
     assert port.batches == []
 
@@ -169,12 +169,12 @@ def test_a_head_without_an_end_is_refused(port: PortWithRoutes) -> None:
     assert port.statuses(b"GET /plain HTTP/1.1\r\nHost: w\r\nA: " + 2 * MOST_HEAD * b"b") == [431]
 
 
-def test_a_refused_body_is_read_so_that_the_answer_arrives(port: PortWithRoutes) -> None:
+def test_a_refused_body_is_read_so_that_the_response_arrives(port: PortWithRoutes) -> None:
     size = 15_000_000  # more than the buffers of both sides
     assert port.statuses(b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: %d\r\n\r\n" % size + size * b"x") == [413]
 
 
-def test_nobody_sends_for_ever_after_a_refusal(port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_cannot_keep_sending_after_a_refusal(port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MOST_DRAINED", 1 << 20)
     with port.connect() as client:
         client.sendall(b"\r\n\r\n")
@@ -182,7 +182,7 @@ def test_nobody_sends_for_ever_after_a_refusal(port: PortWithRoutes, monkeypatch
             client.sendall((64 << 20) * b"x")
 
 
-def test_how_a_connection_ends(port: PortWithRoutes) -> None:
+def test_a_connection_ends_as_the_request_says(port: PortWithRoutes) -> None:
     plain = port.exchange(b"GET /plain HTTP/1.1\r\nHost: w\r\n\r\nGET /plain HTTP/1.1\r\nHost: w\r\n\r\n")
     assert plain.count(b"HTTP/1.1 200 OK") == plain.count(b"\r\nConnection: close\r\n") == 1
     for line in (b"Date: ", b"Content-Type: text/plain", b"X-Content-Type-Options: nosniff", b"Content-Length: 5"):
@@ -205,7 +205,7 @@ def test_how_a_connection_ends(port: PortWithRoutes) -> None:
         assert client.recv(1000).endswith(b"\r\n\r\nba")
 
 
-def test_what_has_arrived_meanwhile_is_answered_together(port: PortWithRoutes) -> None:
+def test_requests_that_arrive_during_an_answer_are_answered_together(port: PortWithRoutes) -> None:
     held = b"hold" + QUICK_BYTES * b"x"  # so long that a thread answers it
     with contextlib.ExitStack() as opened:
         first, *others = [opened.enter_context(port.connect()) for _ in range(21)]
@@ -221,7 +221,7 @@ def test_what_has_arrived_meanwhile_is_answered_together(port: PortWithRoutes) -
     assert sorted(port.batches[1]) == [b"%02d" % i for i in range(20)]
 
 
-def test_one_failure_leaves_the_others_their_answers(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_failed_request_does_not_affect_the_others(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.ExitStack() as opened:
         clients = [opened.enter_context(port.connect()) for _ in range(4)]
         held = b"hold" + QUICK_BYTES * b"x"
@@ -264,7 +264,7 @@ def test_batches_begin_with_as_many_requests_as_the_last(port: PortWithRoutes, m
     assert [len(batch) for batch in port.batches] == [*20 * [1], 1, 2, 1]
 
 
-def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_of_slow_and_silent_clients_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "REQUEST_SECONDS", 1.0)
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.1)
     large = Response(200, bytes(50_000_000))
@@ -285,7 +285,10 @@ def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch)
             began = time.monotonic()
             assert [everything(client) for client in clients[:3]] == [b"", b"", b""]
             assert 0.8 < time.monotonic() - began < 8.0
-            for text in (b"P", *(whole[i : i + 1] for i in range(1, 8))):  # a byte now and then keeps no connection
+            for text in (
+                b"P",
+                *(whole[i : i + 1] for i in range(1, 8)),
+            ):  # an occasional byte does not keep a connection open
                 with contextlib.suppress(OSError):
                     clients[4].sendall(text)
                 time.sleep(0.2)
@@ -295,7 +298,7 @@ def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch)
         made.stop()
 
 
-def test_who_never_reads_is_not_answered_for_ever(port: PortWithRoutes) -> None:
+def test_the_connection_of_a_client_that_never_reads_is_closed(port: PortWithRoutes) -> None:
     one = POST % (30_000, 30_000 * b"x")
     with port.connect() as client:
         client.settimeout(1.0)
@@ -311,7 +314,7 @@ def test_who_never_reads_is_not_answered_for_ever(port: PortWithRoutes) -> None:
         await_until(lambda: len(port.batches) > answered, 10, "it goes on once answers are read")
 
 
-def test_one_connection_too_many_closes_the_one_that_asked_longest_ago(
+def test_one_connection_too_many_closes_the_one_idle_for_longest(
     port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 5)
@@ -332,7 +335,9 @@ def test_one_connection_too_many_closes_the_one_that_asked_longest_ago(
             assert client.recv(1000)
 
 
-def test_without_files_it_says_so_and_goes_on_later(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_open_files_are_logged_and_connections_accepted_later(
+    port: PortWithRoutes, caplog: pytest.LogCaptureFixture
+) -> None:
     assert port.statuses(ASK) == [200]
     with socket.socket() as client:
         client.settimeout(20)
@@ -367,11 +372,11 @@ def test_stopping_frees_the_port_and_ends_connections(port: PortWithRoutes) -> N
         assert everything(idle) == everything(asking) == b""
         again = Endpoint("127.0.0.1", port.endpoint.port, ())
         again.stop()
-    port.held.set()  # its answer finds nobody
+    port.held.set()  # its answer has no recipient
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 on this machine")
-def test_it_listens_on_an_address_of_ipv6() -> None:
+def test_the_port_listens_on_an_ipv6_address() -> None:
     answer: Callable[[Request], Response] = lambda _: Response(200, b"six")  # noqa: E731
     made = Endpoint("::1", 0, (Route("GET", "/", answer),))
     made.start()

@@ -1,4 +1,4 @@
-"""With `--log-format json` every line on standard error is an object, whatever goes wrong, and tells no secret."""
+"""With `--log-format json` every line on standard error is an object, whatever goes wrong, and shows no secret."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_exceptions_warnings_and_other_loggers_are_objects_too() -> None:
     assert last["traceback"].rstrip().endswith("KeyError: 'uncaught'")
 
 
-def test_as_text_they_are_what_python_prints() -> None:
+def test_as_text_exceptions_are_what_python_prints() -> None:
     done = ran("text")
     assert done.returncode == 1
     assert "compiled anew" in done.stderr.splitlines()[0]
@@ -111,7 +111,7 @@ def test_a_wrong_option_is_an_object_too(wrong: tuple[str, str]) -> None:
     assert (done.code, line["event"], line["exit_code"]) == (2, "failed", 2)
 
 
-def test_as_text_an_end_is_one_sentence() -> None:
+def test_as_text_a_failure_is_one_sentence() -> None:
     done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", NOWHERE, *REFUSED)
     (line,) = done.stderr.splitlines()
     assert line.startswith("driftway: ")
@@ -138,5 +138,5 @@ def test_stacks_name_threads_and_their_calls() -> None:
     assert any(call.endswith(" test_stacks_name_threads_and_their_calls") for call in found)
 
 
-def test_the_default_form_is_text() -> None:
+def test_the_default_format_is_text() -> None:
     assert EventLog().form == "text"

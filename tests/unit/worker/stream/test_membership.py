@@ -24,14 +24,14 @@ BROKER_SESSION_MS = 9_000
     ],
     ids=["one broker", "cluster", "short broker session", "named member", "given", "not a number"],
 )
-def test_classic_members(
+def test_classic_members_have_default_timeouts(
     given: dict[str, Any], broker_session: int, session: int, interval: int, heartbeat: int | None
 ) -> None:
     found = timeouts(given, CLASSIC, broker_session)
-    assert found["session.timeout.ms"] == session  # a given one is laid over it
+    assert found["session.timeout.ms"] == session  # the user's value overrides it
     assert found["max.poll.interval.ms"] == interval
     assert found.get("heartbeat.interval.ms") == heartbeat
 
 
-def test_with_the_newer_protocol_the_broker_decides() -> None:
+def test_with_the_newer_protocol_the_broker_sets_the_timeouts() -> None:
     assert timeouts({}, CONSUMER, BROKER_SESSION_MS) == {"max.poll.interval.ms": 6_000}

@@ -1,4 +1,4 @@
-"""Memory given back."""
+"""Memory is returned to the system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK, BLOCKS = 1000, 60_000
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked")
-def test_free_memory_below_a_block_in_use_goes_back() -> None:
+def test_free_memory_below_a_block_in_use_is_returned() -> None:
     libc = ctypes.CDLL(None)
     libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = (
         ctypes.c_void_p,

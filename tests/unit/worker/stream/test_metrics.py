@@ -86,7 +86,7 @@ def shown(metrics: WorkerMetrics) -> dict[str, Any]:
     return found
 
 
-def test_names_are_the_published_ones() -> None:
+def test_metrics_have_the_published_names() -> None:
     metrics = worker_metrics()
     text = generate_latest(metrics.registry).decode()
     names = {family.name for family in text_string_to_metric_families(text)}
@@ -111,7 +111,7 @@ def test_the_process_is_shown_under_the_names_of_the_client_libraries() -> None:
     assert second["process_resident_memory_bytes"] > first["process_resident_memory_bytes"] + len(held) / 2
 
 
-def test_age_of_the_snapshot_and_what_a_restore_has_left_are_shown_when_somebody_looks() -> None:
+def test_snapshot_age_and_remaining_restore_are_computed_at_each_scrape() -> None:
     metrics = worker_metrics()
     metrics.refresh([a_task(position=40)], HEALTH)
     assert shown(metrics)["driftway_snapshot_age_seconds"] == {("3",): 1.5}
@@ -125,7 +125,7 @@ def test_two_workers_in_one_process_do_not_share_counts() -> None:
     assert shown(two)["driftway_rebalances_total"] == {(): 0.0}
 
 
-def test_batches_are_counted_by_what_became_of_their_records() -> None:
+def test_records_of_batches_are_counted_by_outcome() -> None:
     metrics, task = worker_metrics(), a_task()
     bad = RejectedEvent("not JSON", 5, b"?", None, 0)
     label = RejectedEvent("label is not a number", 6, b"{}", None, 0, set_aside=True)
@@ -140,7 +140,7 @@ def test_batches_are_counted_by_what_became_of_their_records() -> None:
     assert found["driftway_skipped_offsets_total"] == {("3",): 3.0}
 
 
-def test_commit_shows_its_time_what_it_wrote_and_how_old_what_it_made_visible_is() -> None:
+def test_a_commit_updates_its_duration_written_records_and_latency() -> None:
     metrics, task = worker_metrics(), a_task()
     old = replace(records(events(50)), timestamps=[int(1000 * (time.time() - 20))] * 50)
     metrics.advanced(task, old, Outputs(50, np.arange(50)))
@@ -155,7 +155,7 @@ def test_commit_shows_its_time_what_it_wrote_and_how_old_what_it_made_visible_is
     assert 20 <= found["driftway_prediction_latency_seconds_sum"]["3",] < 60
 
 
-def test_lag_goes_from_what_is_committed_to_the_logs_end() -> None:
+def test_lag_counts_from_the_committed_offset_to_the_log_end() -> None:
     metrics = worker_metrics()
     metrics.refresh([a_task(), a_task(partition=5)], HEALTH)
     found = shown(metrics)
@@ -174,7 +174,7 @@ def test_lag_is_not_known_before_the_first_restore() -> None:
     assert shown(metrics)["driftway_consumer_lag_offsets"] == {("3",): 7}
 
 
-def test_what_moves_away_while_somebody_looks_is_shown_no_more() -> None:
+def test_a_partition_revoked_during_a_scrape_is_no_longer_shown() -> None:
     settings = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("arow"))
     metrics, task = worker_metrics(), a_task()
     tasks: dict[int, Any] = {3: task}
@@ -191,7 +191,7 @@ def test_what_moves_away_while_somebody_looks_is_shown_no_more() -> None:
     assert not any(("3" in labels) for series in shown(metrics).values() for labels in series)
 
 
-def test_what_moved_away_is_shown_no_more() -> None:
+def test_a_revoked_partition_is_no_longer_shown() -> None:
     metrics = worker_metrics()
     for partition in (3, 13):
         task = a_task(partition)
@@ -204,7 +204,7 @@ def test_what_moved_away_is_shown_no_more() -> None:
     assert any("13" in values for values in labels)
 
 
-def test_let_go_transactions_and_fences_are_counted() -> None:
+def test_abandoned_transactions_and_fences_are_counted() -> None:
     metrics, task = worker_metrics(), a_task()
     metrics.aborted(task)
     task.checkpoint.open = False
@@ -214,7 +214,7 @@ def test_let_go_transactions_and_fences_are_counted() -> None:
     assert shown(metrics)["driftway_producer_fences_total"] == {("3",): 1.0}
 
 
-def test_client_is_heard() -> None:
+def test_statistics_of_the_client_become_metrics() -> None:
     metrics = worker_metrics()
     metrics.client_error("_TRANSPORT")
     metrics.request_throttled()
@@ -230,7 +230,7 @@ def test_client_is_heard() -> None:
     assert found["driftway_fetch_queue_records"] == {(): 11.0}
 
 
-def test_failures_are_counted_by_what_the_worker_does_about_them() -> None:
+def test_failures_are_counted_by_the_workers_reaction() -> None:
     metrics = worker_metrics()
     for action in (ErrorAction.ABORT, ErrorAction.ABORT, ErrorAction.FENCED):
         metrics.failed(a_task(), "commit failed", action)
@@ -239,7 +239,7 @@ def test_failures_are_counted_by_what_the_worker_does_about_them() -> None:
     assert shown(metrics)["driftway_restore_failures_total"] == {("unknown", "3"): 1.0}
 
 
-def test_restores_are_counted_by_where_the_state_came_from() -> None:
+def test_restores_are_counted_by_the_source_of_the_state() -> None:
     metrics, model = worker_metrics(), Model(model_settings("no_change"), 3)
     metrics.restored(a_task(), RestoreResult(model, 0, 0, None), 0.5)
     metrics.restored(a_task(), RestoreResult(None, 7, 7, None), 0.25)
@@ -275,7 +275,7 @@ def test_metrics_of_learners_are_those_of_the_accuracy_points() -> None:
     assert ("arow", "better_p", "3") not in found
 
 
-def test_experts_are_shown_by_what_they_count_for() -> None:
+def test_experts_are_shown_with_their_weights() -> None:
     metrics, task = worker_metrics(), a_task()
     task.model = Model(model_settings("arow", "auto"), 3)
     task.model.advance(records(events(100)))
@@ -332,7 +332,7 @@ def values_of(metrics: WorkerMetrics) -> dict[str, list[float]]:
     return {name: values for name, values in found.items() if name not in PROCESS}
 
 
-def test_every_metric_of_the_list_moves_by_its_cause() -> None:
+def test_every_metric_of_the_list_changes_with_its_cause() -> None:
     metrics, task = worker_metrics(), a_task(position=40)
     task.model = Model(model_settings("auto", "arow", wait=LabelWait(50), share=SharingOption("average", 40)), 3)
     task.model.exchange.replay([], 0)

@@ -26,7 +26,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> tuple[OpenTransactions, Clock, io.
     return transactions, clock, text
 
 
-def test_one_that_stays_open_is_found_and_logged_once_a_minute(
+def test_a_transaction_that_stays_open_is_found_and_logged_once_a_minute(
     found: tuple[OpenTransactions, Clock, io.StringIO],
 ) -> None:
     transactions, clock, text = found
@@ -45,7 +45,9 @@ def test_one_that_stays_open_is_found_and_logged_once_a_minute(
     assert transactions.summary() == {}
 
 
-def test_one_after_another_is_none_that_stays_open(found: tuple[OpenTransactions, Clock, io.StringIO]) -> None:
+def test_successive_transactions_do_not_count_as_one_that_stays_open(
+    found: tuple[OpenTransactions, Clock, io.StringIO],
+) -> None:
     transactions, clock, text = found
     for second in range(60):
         clock.now = 100.0 + second

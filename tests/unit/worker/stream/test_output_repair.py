@@ -39,12 +39,12 @@ def undisturbed(since: int) -> list:
 
 
 @pytest.mark.parametrize(("since", "until"), [(0, 50), (0, N), (31, 80), (30, 31)])
-def test_nothing_there_means_everything_again(since: int, until: int) -> None:
+def test_all_outputs_are_written_again_if_none_exist(since: int, until: int) -> None:
     assert repaired(since, until, EVERYTHING) == undisturbed(since)
 
 
 @pytest.mark.parametrize("cut", [40, 43])
-def test_other_topics_and_what_is_there_are_left_out_until_the_mend_ends(cut: int) -> None:
+def test_other_topics_and_existing_outputs_are_left_out_until_the_repair_ends(cut: int) -> None:
     predictions, points, rejected, alarms = undisturbed(0)
     there = {TOPICS.predictions: {(offset, None) for offset in range(1, 20)}}
     at_40 = len(MODEL.specs)  # each learner has a point there
@@ -52,7 +52,7 @@ def test_other_topics_and_what_is_there_are_left_out_until_the_mend_ends(cut: in
     assert repaired(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:], later]
 
 
-def test_points_are_told_apart_by_their_learner() -> None:
+def test_points_are_distinguished_by_learner() -> None:
     predictions, points, rejected, _ = undisturbed(0)
     first = {(40, points[0][0])}
     found = repaired(0, N, {TOPICS.accuracy: first})
@@ -62,7 +62,7 @@ def test_points_are_told_apart_by_their_learner() -> None:
     assert rejected
 
 
-def test_alarms_are_told_apart_by_their_detector() -> None:
+def test_alarms_are_distinguished_by_detector() -> None:
     alarms = undisturbed(0)[3]
     assert len({alarm.key for alarm in alarms}) == 2, "the test would see nothing"
     kept = {(alarm.offset, alarms[0].key) for alarm in alarms}
@@ -70,7 +70,7 @@ def test_alarms_are_told_apart_by_their_detector() -> None:
 
 
 @pytest.mark.parametrize("until", [50, N])
-def test_nothing_is_committed_amid_outputs_that_are_completed(until: int) -> None:
+def test_nothing_is_committed_while_outputs_are_completed(until: int) -> None:
     """A commit record there would hide that later outputs are visible, and they would be written twice."""
     made, checkpoint = new_task()
     made.reset()

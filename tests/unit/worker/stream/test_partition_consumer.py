@@ -82,7 +82,7 @@ class ClientWithCallback(ScriptedClient):
 
 
 @pytest.mark.parametrize("goes_back", [False, True])
-def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back: bool) -> None:
+def test_rows_collected_before_a_callback_that_seeks_back_are_dropped(goes_back: bool) -> None:
     """Accepting rows 28 and 29 after the seek would leave offsets 0..27 of partition 3 unpredicted."""
     consumer = ClientWithCallback(lambda: one.seek_and_resume(3, 0) if goes_back else None)
     one = consumer_of(consumer)
@@ -91,7 +91,7 @@ def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back:
         assert ("seek", 3, 0) in consumer.client_calls
 
 
-def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
+def test_rows_from_other_offsets_than_sought_are_dropped() -> None:
     """The client has lost a seek: accepting offset 40 would leave rows 10..39 unpredicted."""
     consumer = ScriptedClient([row(0, 40), row(0, 41), row(1, 7)], [row(0, 42)], [row(0, 10), row(0, 11)])
     one = consumer_of(consumer)
@@ -105,14 +105,14 @@ def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
     assert taken(one) == {0: [10, 11]}
 
 
-def test_rows_from_before_where_a_partition_was_sent_are_from_elsewhere_too() -> None:
+def test_rows_from_before_the_sought_offset_are_dropped_too() -> None:
     one = consumer_of(ScriptedClient([row(0, 9), row(0, 10)]))
     one.seek_and_resume(0, 10)
     assert taken(one) == {}
     assert one.misplaced == {0: (10, 9)}
 
 
-def test_end_of_a_partition_counts_only_where_it_was_asked_for() -> None:
+def test_an_end_of_partition_counts_only_at_the_sought_position() -> None:
     """Otherwise a worker with --stop-at-end would stop with rows unread."""
     one = consumer_of(ScriptedClient([end(0, 90), end(1, 20)]))
     one.seek_and_resume(0, 10)
@@ -146,14 +146,14 @@ def test_a_partition_is_resumed_before_it_is_sought() -> None:
     assert consumer.client_calls[4:] == [("pause", 0, -1), ("resume", 0, -1), ("seek", 0, 12)]
 
 
-def test_refused_seek_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_seek_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     consumer = ScriptedClient()
     one = consumer_of(consumer)
     consumer.refuses = True
     assert not one.seek_and_resume(2, 5)
 
 
-def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
+def test_a_callback_of_the_client_never_calls_it_from_another_thread() -> None:
     """The client admits one thread at a time, so such a call would deadlock."""
     consumer = ClientWithCallback(lambda: (one.pause(3), one.resume(1)))
     one = consumer_of(consumer)
@@ -164,8 +164,8 @@ def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
     assert consumer.client_calls == [("pause", 3, -1), ("resume", 1, -1)]
 
 
-def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A seek has no timeout, and a client stuck in one cannot be used any more."""
+def test_a_seek_that_does_not_return_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seek has no timeout, and a client that is stuck in one can no longer be used."""
     monkeypatch.setattr(partition_consumer, "SEEK_SECONDS", 0.1)
     go_on, sentences = threading.Event(), []
 
@@ -188,8 +188,8 @@ def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.Monke
     assert sentences == ["the client did not return from a seek of events/0"]
 
 
-def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a batch was full, more rows wait already; where there was no row, the client itself waits for the next."""
+def test_polls_wait_for_more_rows_after_small_batches_but_not_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a full batch, more rows are already waiting; after an empty one, the client itself waits for one."""
     slept: list[float] = []
     monkeypatch.setattr(partition_consumer.time, "sleep", slept.append)
     full = [row(0, offset) for offset in range(FIRST_BATCH)]
@@ -202,7 +202,7 @@ def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatc
     assert slept[1:] == [0.003]
 
 
-def test_batches_follow_the_learners_speed() -> None:
+def test_batch_sizes_adapt_to_the_learners_speed() -> None:
     """A learner that takes 10 ms a row must not keep the group waiting for 10,000 of them."""
     one = consumer_of(ScriptedClient())
     assert one.batch_size == FIRST_BATCH

@@ -39,7 +39,7 @@ def bad(reason: str, offset: int = 0, value: bytes | None = b"?") -> RejectedEve
     return RejectedEvent(reason, offset, value, None, 0)
 
 
-def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
+def test_the_first_rejection_of_a_kind_is_shown_and_others_are_counted() -> None:
     log = ProgressLogOutput()
     log.progress_log.count(
         3, 10, [bad("not JSON", 7), bad("not JSON", 8), bad("label 7 is not one of 0, 1", 9, b'{"y":7}')]
@@ -60,7 +60,7 @@ def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
     assert log.lines() == [], "nothing new"
 
 
-def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end() -> None:
+def test_a_topic_without_usable_events_is_reported_once_and_again_at_the_end() -> None:
     log = ProgressLogOutput()
     for first in range(0, 300, 30):
         log.progress_log.count(0, 30, [bad("no x", first + i) for i in range(30)])
@@ -73,7 +73,7 @@ def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end
     assert last == "nothing usable rejected=300 expected=something usable"
 
 
-def test_one_usable_event_is_enough_to_say_nothing_of_the_kind() -> None:
+def test_one_usable_event_prevents_that_report() -> None:
     log = ProgressLogOutput()
     log.progress_log.count(0, 300, [bad("no x", i) for i in range(299)])
     log.progress_log.end([])
@@ -112,7 +112,7 @@ def test_examples_are_short_and_printable() -> None:
     assert example(b"z" * 1000) == "z" * SHOWN_BYTES + "... (1,000 bytes)"
 
 
-def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
+def test_timestamps_in_the_future_are_reported_at_once_and_then_with_the_progress() -> None:
     log = ProgressLogOutput()
     task: Any = SimpleNamespace(
         partition=2, clocks={"wrong_timestamps": 1, "furthest_ms": 1_800_400, "labels_waiting": 0}
@@ -128,7 +128,7 @@ def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
     assert "labels_waiting=2 labels_ahead_seconds=4" in summary
 
 
-def test_labels_that_wait_in_partitions_that_moved_away_are_not_told() -> None:
+def test_waiting_labels_of_revoked_partitions_are_not_reported() -> None:
     log = ProgressLogOutput()
     task: Any = SimpleNamespace(partition=2, clocks={"labels_waiting": 2, "labels_ahead_ms": 4000})
     log.progress_log.note_clocks(task)

@@ -1,4 +1,4 @@
-"""Models that are relearned beside a task: with the bits of one run, however and whenever they are handed rows."""
+"""Models that are relearned next to a task have the bits of one run, however rows are handed over."""
 
 from __future__ import annotations
 
@@ -84,9 +84,7 @@ def points(model: Model) -> Iterator[bytes]:
     "settings",
     [SETTINGS, replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True), replace(SETTINGS, window=7)],
 )
-def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_first_row(
-    settings: ModelSettings, log: int
-) -> None:
+def test_a_relearned_challenger_equals_one_that_was_there_from_the_first_row(settings: ModelSettings, log: int) -> None:
     here, relearning = live(settings), Relearning()
     assert relearning.prepare(here, ADDED, (NEW,), 0) is None
     one = relearning.relearner
@@ -104,8 +102,8 @@ def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_firs
     assert after.latest_points()[NEW]["better_p"] > 0
 
 
-def test_small_pieces_do_not_make_it_look_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call costs as much for three rows as for a hundred: else a fast stream would not find it ready for minutes."""
+def test_small_batches_do_not_make_relearning_appear_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes as long for three rows as for a hundred: otherwise a fast stream would wait for minutes."""
     clock = itertools.count(0.0, 0.0001)
     monkeypatch.setattr(relearner.time, "thread_time", lambda: next(clock))
     relearning = Relearning()
@@ -122,8 +120,8 @@ def test_small_pieces_do_not_make_it_look_slow(monkeypatch: pytest.MonkeyPatch) 
     assert one.piece == fast
 
 
-def test_its_test_against_the_champion_begins_where_it_joins() -> None:
-    """Who chose it may have looked at the rows before."""
+def test_the_test_of_a_relearned_challenger_begins_where_it_joins() -> None:
+    """The earlier rows may have influenced its choice."""
     here = live()
     relearned = unlearned(here, ADDED, (NEW,), here.schema or Schema(0))
     relearned.advance(ROWS.before(PLACE), emit=False)
@@ -133,7 +131,7 @@ def test_its_test_against_the_champion_begins_where_it_joins() -> None:
     assert whole.latest_points()[NEW]["better_p"] < 1.0
 
 
-def test_the_loop_learns_only_what_is_hardly_noticed() -> None:
+def test_the_loop_relearns_only_few_rows_at_a_time() -> None:
     one = Relearner(live(), ADDED, (NEW,), 0)
     fed(one, 100)
     one._cost = 1.0, 1.0
@@ -144,7 +142,7 @@ def test_the_loop_learns_only_what_is_hardly_noticed() -> None:
     assert one.left == 0
 
 
-def test_too_many_rows_handed_over_send_it_back_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relearning_returns_to_the_log_if_too_many_rows_were_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relearner, "MOST_ROWS", 40)
     relearning = Relearning()
     assert relearning.prepare(live(), ADDED, (NEW,), 0) is None
@@ -163,7 +161,7 @@ def test_too_many_rows_handed_over_send_it_back_to_the_log(monkeypatch: pytest.M
     assert model.save().parts[0].tobytes() == run(both(), ROWS.before(PLACE)).learners[1].state.memory.tobytes()
 
 
-def test_rows_that_retention_deletes_meanwhile_make_it_begin_again() -> None:
+def test_relearning_begins_again_if_retention_deletes_rows() -> None:
     one = Relearner(live(), ADDED, (NEW,), 0)
     one.begin(0)
     one.learn(ROWS.before(20))
@@ -173,7 +171,7 @@ def test_rows_that_retention_deletes_meanwhile_make_it_begin_again() -> None:
     assert (source.offset, source.records) == (50, PLACE - 50)
 
 
-def test_a_learner_that_cannot_take_a_row_fails_instead_of_the_thread() -> None:
+def test_a_learner_that_fails_at_a_row_does_not_end_the_thread() -> None:
     one = Relearner(live(), ADDED, (NEW,), 0)
     one.begin(0)
     one.learn(replace(ROWS, values=None))
@@ -181,7 +179,7 @@ def test_a_learner_that_cannot_take_a_row_fails_instead_of_the_thread() -> None:
     assert not one.ready
 
 
-def test_what_is_handed_over_is_copied() -> None:
+def test_rows_that_are_handed_over_are_copied() -> None:
     """The client overwrites its buffers at the next poll."""
     copied = owned(ROWS.before(5))
     assert copied.values is not ROWS.values
@@ -201,7 +199,7 @@ def test_two_models_of_a_plan_are_relearned_in_one_pass() -> None:
         assert after.learners[i].state.memory.tobytes() == whole.learners[i].state.memory.tobytes()
 
 
-def test_waiting_rows_of_a_relearned_model_come_with_it() -> None:
+def test_a_relearned_model_has_the_rows_that_wait_for_labels() -> None:
     """With late labels, what it predicted for rows that still wait is part of its state."""
     wait = LabelWait.parse("40")
     own, other, whole = (
@@ -236,7 +234,7 @@ def with_labels(n: int) -> Records:
 
 
 @pytest.mark.parametrize("piece", [1, 4, 7])
-def test_labels_of_a_topic_of_their_own_are_learned_where_they_were_merged(
+def test_labels_of_a_separate_topic_are_learned_where_they_were_merged(
     monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
     """Pieces end anywhere, also between labels; what is given up is read from the log from exactly there on."""
@@ -271,7 +269,7 @@ def test_labels_of_a_topic_of_their_own_are_learned_where_they_were_merged(
     assert model.latest_points()[NEW]["labels"] == whole.latest_points()[NEW]["labels"] > 40
 
 
-def test_behind_a_label_it_stands_before_its_event() -> None:
+def test_after_a_label_the_position_is_before_the_event_it_was_merged_before() -> None:
     rows, one = with_labels(12), Relearner(live(replace(SETTINGS, wait=LabelWait.parse("40"))), ADDED, (NEW,), 0)
     one.begin(0, 100)
     first = int((rows.offsets == 5).argmax())
@@ -281,8 +279,8 @@ def test_behind_a_label_it_stands_before_its_event() -> None:
     assert one.place == MergePosition(6, 107)
 
 
-def test_beside_a_model_from_a_file_it_begins_as_a_challenger_of_the_first_row() -> None:
-    """Empty, but missing values are filled in as the file says."""
+def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty() -> None:
+    """Missing values are filled in as the file says."""
     options = replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True)
     values = [re.sub(rb'"x":\[[^,]+', b'"x":[null', one) if i % 7 == 0 else one for i, one in enumerate(events(PLACE))]
     rows, trained = records(values), run(options, records(events(60, seed=6)))
@@ -327,7 +325,7 @@ def test_a_place_is_stored_with_what_was_relearned() -> None:
         )
 
 
-def test_rows_that_the_log_lost_are_told() -> None:
+def test_rows_that_the_log_has_lost_are_reported() -> None:
     place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
     assert place.why_gone(MergePosition(5, 0)) == PlanPlace(41, ADDED).why_gone(MergePosition(99, 9)) == ""
     assert place.why_gone(MergePosition(6, 0)) == (
@@ -340,7 +338,7 @@ def test_rows_that_the_log_lost_are_told() -> None:
     )
 
 
-def test_a_plan_waits_for_its_models_and_so_do_those_behind_it() -> None:
+def test_a_plan_waits_for_its_models_and_later_plans_wait_for_it() -> None:
     changes = PlanChanges(3, [ADDED, plan(3, "arow", "pa1", p3=50)])
     changes.held = lambda one: one.number == 2
     assert changes.due(1, 40, 40, committing=True) is None
@@ -349,7 +347,7 @@ def test_a_plan_waits_for_its_models_and_so_do_those_behind_it() -> None:
     assert changes.due(1, 60, 60, committing=True) == PlanPlace(60, ADDED)
 
 
-def test_a_plan_with_an_offset_is_taken_there_or_later() -> None:
+def test_a_plan_with_an_offset_is_applied_there_or_later() -> None:
     changes = PlanChanges(3, [plan(2, "pa1", "arow*", p3=50)])
     changes.held = lambda _: True
     assert changes.due(1, 40, 50, committing=False) is None
@@ -357,7 +355,7 @@ def test_a_plan_with_an_offset_is_taken_there_or_later() -> None:
     assert changes.due(1, 51, 51, committing=True) is not None
 
 
-def test_a_recorded_place_is_taken_whatever_is_being_relearned() -> None:
+def test_a_recorded_place_is_applied_whatever_is_being_relearned() -> None:
     changes = PlanChanges(3, [ADDED])
     changes.held = lambda _: True
     recorded = PlanPlace(50, ADDED, RelearnedFrom((NEW,), 0, 50, Schema(4)))
@@ -366,14 +364,14 @@ def test_a_recorded_place_is_taken_whatever_is_being_relearned() -> None:
     assert changes.following(1) is None
 
 
-def test_models_that_are_there_already_or_that_the_newest_plan_lacks_are_not_relearned() -> None:
+def test_existing_models_and_those_not_in_the_newest_plan_are_not_relearned() -> None:
     first = first_plan(SETTINGS.specs)
     assert PlanChanges(3, [ADDED]).to_relearn(ADDED, first) == (NEW,)
     assert PlanChanges(3, [ADDED]).to_relearn(ADDED, plan(1, "pa1", NEW)) == ()
     assert PlanChanges(3, [ADDED, plan(3, "pa1")]).to_relearn(ADDED, first) == ()
 
 
-def test_what_cannot_be_relearned_is_a_learner_that_would_have_shared() -> None:
+def test_a_learner_that_would_have_exchanged_updates_cannot_be_relearned() -> None:
     sharing = replace(SETTINGS, share=SharingOption.parse("average"))
     why = why_not_relearned(ADDED, sharing)
     assert "arow cannot be relearned in a group with --share-models" in str(why)

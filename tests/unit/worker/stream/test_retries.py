@@ -39,7 +39,7 @@ def pauses(seen: RetryPolicy, clock: Clock, failures: int, action: ErrorAction =
     return found
 
 
-def test_the_first_try_is_at_once_and_later_ones_ever_later_up_to_a_bound(clock: Clock) -> None:
+def test_the_first_retry_is_immediate_and_later_ones_back_off_up_to_a_bound(clock: Clock) -> None:
     seen = RetryPolicy(1e9)
     longest = MAX_PAUSE_SECONDS
     assert pauses(seen, clock, 8) == pytest.approx([0.0, 0.1, 0.2, 0.4, 0.8, 1.6, longest, longest], abs=0.002)
@@ -47,7 +47,7 @@ def test_the_first_try_is_at_once_and_later_ones_ever_later_up_to_a_bound(clock:
     assert pauses(seen, clock, 2) == pytest.approx([0.0, 0.1], abs=0.002)
 
 
-def test_ready_is_told_once_and_for_each_partition(clock: Clock) -> None:
+def test_a_due_retry_is_reported_once_per_partition(clock: Clock) -> None:
     seen = RetryPolicy(GIVE_UP)
     seen.record_failure(1, ErrorAction.ABORT, "x")
     seen.record_failure(2, ErrorAction.FENCED, "x")
@@ -57,7 +57,7 @@ def test_ready_is_told_once_and_for_each_partition(clock: Clock) -> None:
     assert seen.due() == [2]
 
 
-def test_a_partition_that_moves_is_not_told(clock: Clock) -> None:
+def test_a_partition_that_moves_is_not_retried(clock: Clock) -> None:
     seen = RetryPolicy(GIVE_UP)
     seen.record_failure(1, ErrorAction.FENCED, "x")
     seen.reset(1)
@@ -69,7 +69,7 @@ def test_a_partition_that_moves_is_not_told(clock: Clock) -> None:
     ("action", "kind"),
     [(ErrorAction.UNKNOWN, Unreachable), (ErrorAction.ABORT, Failure), (ErrorAction.RETRY, Failure)],
 )
-def test_who_fails_without_end_is_given_up_with_what_failed(
+def test_a_partition_that_keeps_failing_is_given_up_with_the_reason(
     clock: Clock, action: ErrorAction, kind: type[Failure]
 ) -> None:
     seen = RetryPolicy(GIVE_UP)
@@ -91,7 +91,7 @@ def test_who_fails_without_end_is_given_up_with_what_failed(
         ((ErrorAction.UNKNOWN, ErrorAction.ABORT, ErrorAction.UNKNOWN, ErrorAction.RETRY), Failure, "no retry"),
     ],
 )
-def test_what_failed_most_is_what_it_is_given_up_for(
+def test_the_most_frequent_failure_is_the_reason_for_giving_up(
     clock: Clock, actions: tuple[ErrorAction, ...], kind: type[Failure], said: str
 ) -> None:
     seen = RetryPolicy(GIVE_UP)
@@ -103,14 +103,14 @@ def test_what_failed_most_is_what_it_is_given_up_for(
     assert type(caught.value) is kind
 
 
-def test_few_failures_are_no_reason_however_long_they_took(clock: Clock) -> None:
+def test_few_failures_are_not_given_up_however_long_they_took(clock: Clock) -> None:
     seen = RetryPolicy(GIVE_UP)
     for _ in range(MIN_FAILURES - 1):
         seen.record_failure(1, ErrorAction.UNKNOWN, "x")
         clock.now += GIVE_UP
 
 
-def test_a_success_between_makes_them_other_failures(clock: Clock) -> None:
+def test_a_success_resets_the_failures(clock: Clock) -> None:
     seen = RetryPolicy(GIVE_UP)
     for _ in range(10 * MIN_FAILURES):
         seen.record_failure(1, ErrorAction.ABORT, "x")
@@ -118,7 +118,7 @@ def test_a_success_between_makes_them_other_failures(clock: Clock) -> None:
         seen.succeeded(1)
 
 
-def test_a_restore_has_the_time_that_is_left_and_never_none(clock: Clock) -> None:
+def test_a_restore_gets_the_remaining_time_and_never_zero(clock: Clock) -> None:
     seen = RetryPolicy(GIVE_UP)
     assert seen.restore_timeout(1) == GIVE_UP
     seen.record_failure(1, ErrorAction.ABORT, "x")
@@ -129,7 +129,7 @@ def test_a_restore_has_the_time_that_is_left_and_never_none(clock: Clock) -> Non
 
 
 @pytest.mark.parametrize(("apart", "too_often"), [(FENCED_PAUSE_SECONDS + 1, True), (FENCE_WINDOW_SECONDS + 1, False)])
-def test_only_fences_in_succession_mean_somebody_else_even_if_commits_succeed_between(
+def test_only_successive_fences_mean_another_producer_even_with_commits_between(
     clock: Clock, apart: float, too_often: bool
 ) -> None:
     seen = RetryPolicy(1e9)

@@ -1,4 +1,4 @@
-"""What a worker tells systemd, received by a real datagram socket."""
+"""Notifications from a worker to systemd, received by a real datagram socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERVAL = 60.0
 
 
 class Manager:
-    """The receiving end, as a service manager has it."""
+    """The receiving end, as in a service manager."""
 
     def __init__(self, address: str) -> None:
         self.place = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -41,7 +41,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ma
     found.place.close()
 
 
-def test_the_manager_hears_of_the_first_joining_and_of_the_end(manager: tuple[Manager, dict[str, str]]) -> None:
+def test_the_manager_is_notified_of_the_first_join_and_of_the_end(manager: tuple[Manager, dict[str, str]]) -> None:
     heard, environ = manager
     worker = ServiceManager(environ)
     assert heard.received() == []
@@ -51,7 +51,7 @@ def test_the_manager_hears_of_the_first_joining_and_of_the_end(manager: tuple[Ma
     assert [message.splitlines()[0] for message in heard.received()] == ["READY=1", "STOPPING=1"]
 
 
-def test_only_a_worker_that_is_alive_feeds_the_watchdog(manager: tuple[Manager, dict[str, str]]) -> None:
+def test_only_a_live_worker_notifies_the_watchdog(manager: tuple[Manager, dict[str, str]]) -> None:
     heard, environ = manager
     now = [0.0]
     worker = ServiceManager(environ, lambda: now[0])
@@ -69,7 +69,7 @@ def test_only_a_worker_that_is_alive_feeds_the_watchdog(manager: tuple[Manager, 
 @pytest.mark.parametrize(
     "change", [{"WATCHDOG_USEC": ""}, {"WATCHDOG_USEC": "soon"}, {"WATCHDOG_PID": "1"}, {"NOTIFY_SOCKET": ""}]
 )
-def test_there_is_no_watchdog_that_nobody_asked_for(
+def test_there_is_no_watchdog_unless_the_manager_requests_it(
     manager: tuple[Manager, dict[str, str]], change: dict[str, str]
 ) -> None:
     heard, environ = manager
@@ -77,7 +77,7 @@ def test_there_is_no_watchdog_that_nobody_asked_for(
     assert heard.received() == []
 
 
-def test_a_manager_that_does_not_listen_costs_nothing(tmp_path: Path) -> None:
+def test_a_manager_that_does_not_listen_has_no_effect(tmp_path: Path) -> None:
     worker = ServiceManager({"NOTIFY_SOCKET": str(tmp_path / "nobody"), "WATCHDOG_USEC": "1000000"})
     worker.joined()
     worker.turned(lambda: True)

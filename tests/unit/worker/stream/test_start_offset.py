@@ -25,14 +25,14 @@ from tests.unit.worker.trained import CHAMPION, perceptron, written
 
 @pytest.mark.parametrize("value", ["-1", "soon", "1.5", "9223372036854775807", "\u0663"])
 @pytest.mark.parametrize("command", ["worker", "audit"])
-def test_it_is_a_word_or_an_offset(command: str, value: str) -> None:
+def test_start_is_a_word_or_an_offset(command: str, value: str) -> None:
     done = CliRunner().invoke(main, [command, "--input", "EVENTS", "--group", "g", f"--start={value}"])
     assert done.exit_code == 2
     assert f"{value!r} is neither earliest, latest nor an offset." in done.stderr
 
 
 @pytest.mark.parametrize(("start", "offset"), [("earliest", 100), ("latest", 900), (100, 100), (500, 500), (900, 900)])
-def test_where_a_new_group_begins(start: str | int, offset: int) -> None:
+def test_a_new_group_begins_where_start_says(start: str | int, offset: int) -> None:
     given = WorkerSettings("b:1", "EVENTS", "g", model_settings(), start=start)
     assert first_offset(given, 2, 100, 900) == offset
 
@@ -47,7 +47,7 @@ def test_an_offset_outside_the_log_is_refused(start: int) -> None:
 
 @pytest.mark.parametrize(("start", "low", "again"), [(500, 100, 500), (500, 600, 600), ("earliest", 100, 100)])
 @pytest.mark.parametrize("warm", [False, True])
-def test_policies_know_where_a_group_began_and_in_which_state(
+def test_restore_policies_respect_where_and_how_a_group_began(
     tmp_path: Path, start: str | int, low: int, again: int, warm: bool
 ) -> None:
     """The restore reads nothing when it refuses or starts afresh, so no reader is needed."""
@@ -76,7 +76,7 @@ def test_policies_know_where_a_group_began_and_in_which_state(
 
 
 @pytest.mark.parametrize(("known", "offers"), [(True, ("earliest", "latest")), (False, ("earliest",))])
-def test_a_log_that_ends_before_the_committed_offset_may_be_a_new_topic_unless_its_id_is_known(
+def test_a_log_shorter_than_the_committed_offset_may_be_a_new_topic_without_its_id(
     known: bool, offers: tuple[str, ...]
 ) -> None:
     """No option may skip rows that were never predicted, so `latest` is refused where the topic may be another one."""

@@ -17,7 +17,7 @@ def settings(guarantee: str, **properties: str) -> WorkerSettings:
 
 
 @pytest.mark.parametrize("name", ["message.timeout.ms", "delivery.timeout.ms"])
-def test_at_least_once_takes_what_its_producer_takes(name: str) -> None:
+def test_at_least_once_accepts_what_its_producer_accepts(name: str) -> None:
     """Longer than a transaction's timeout, which such a producer does not have."""
     longer = {name: "120000"}
     check_properties(settings(AT_LEAST_ONCE, **longer))
@@ -25,6 +25,6 @@ def test_at_least_once_takes_what_its_producer_takes(name: str) -> None:
         check_properties(settings(EXACTLY_ONCE, **longer))
 
 
-def test_what_no_idempotent_producer_takes_is_refused_at_least_once_too() -> None:
+def test_settings_that_no_idempotent_producer_accepts_are_refused_at_least_once_too() -> None:
     with pytest.raises(UsageFailure):
         check_properties(settings(AT_LEAST_ONCE, acks="1"))

@@ -57,7 +57,7 @@ def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(State, State)), ids=lambda state: state.value)
-def test_only_the_drawn_moves_are_made(before: State, after: State) -> None:
+def test_only_documented_state_transitions_are_possible(before: State, after: State) -> None:
     task = Task(worker_settings(), 3, RecordingCheckpoint())
     task.state = before
     if after in NEXT[before]:
@@ -69,21 +69,21 @@ def test_only_the_drawn_moves_are_made(before: State, after: State) -> None:
         assert task.state is before
 
 
-def test_the_drawing_is_the_documented_one() -> None:
+def test_the_state_diagram_equals_the_documented_one() -> None:
     moves = {(a.value, b.value) for a, reachable in NEXT.items() for b in reachable}
     to_closed = {(a, "closed") for a in ("created", "restoring", "running")}
     again = {(a, "created") for a in ("restoring", "running")}
     assert moves == {("created", "restoring"), ("restoring", "running")} | to_closed | again
 
 
-def test_a_new_task_takes_no_rows_and_a_closed_one_neither() -> None:
+def test_neither_a_new_nor_a_closed_task_accepts_rows() -> None:
     task = Task(worker_settings(), 3, RecordingCheckpoint())
     assert (task.accepts_records, task.running) == (False, False)
     task.close()
     assert (task.accepts_records, task.running) == (False, False)
 
 
-def test_nothing_to_relearn_means_running_at_once() -> None:
+def test_a_task_with_nothing_to_relearn_runs_at_once() -> None:
     task, _ = new_task(position=7, committed=7)
     assert task.running
     assert (task.position, task.committed) == (7, 7)
@@ -103,7 +103,7 @@ def test_records_before_the_position_are_ignored(cuts: list[int], again: int) ->
     assert task.position == N
 
 
-def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
+def test_an_overlapping_delivery_emits_only_new_rows() -> None:
     task, checkpoint = new_task()
     for start, end in ((0, 60), (40, 90), (10, N)):
         task.advance(WHOLE.before(end).after(start))
@@ -112,7 +112,7 @@ def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
 
 @examples(60)
 @given(st.integers(0, N), st.integers(0, N), st.lists(st.integers(0, N), max_size=8))
-def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: int, b: int, cuts: list[int]) -> None:
+def test_a_restored_task_emits_only_from_the_committed_offset_on(a: int, b: int, cuts: list[int]) -> None:
     s, c = sorted((a, b))
     model = Model(MODEL, 3)
     if s:
@@ -127,7 +127,7 @@ def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: 
     assert task.position == N
 
 
-def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> None:
+def test_offsets_missing_from_the_log_do_not_block_a_restore() -> None:
     """Transaction markers and compaction leave gaps: the committed offset itself may never be delivered."""
     kept = (WHOLE.offsets < 40) | (WHOLE.offsets >= 60)
     stamps = list(compress(WHOLE.timestamps, kept.tolist()))
@@ -146,7 +146,7 @@ def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> Non
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["land", "fail"]), st.lists(st.integers(1, 20), max_size=3)))
 )
-def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[tuple[int, str, list[int]]]) -> None:
+def test_rows_learned_during_a_commit_are_emitted_once(plan: list[tuple[int, str, list[int]]]) -> None:
     """Whether the commit succeeds or fails, and whatever was learned meanwhile; a snapshot has its commit's offset."""
     task, checkpoint = new_task(snapshot_rows=1, snapshot_interval=1e-9)
 
@@ -179,7 +179,7 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
         assert blob is None or snapshot.read(blob, Model(MODEL, 3))[1] == offset
 
 
-def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
+def test_outputs_held_back_when_a_task_is_released_are_not_emitted() -> None:
     task, checkpoint = new_task()
     task.advance(WHOLE.before(10))
     task.begin_commit()
@@ -210,7 +210,7 @@ def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple
     assert wire(checkpoint.committed) == expected()
 
 
-def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
+def test_every_snapshot_is_at_its_commits_offset_and_continues_from_there() -> None:
     task, checkpoint = new_task(snapshot_rows=1, snapshot_interval=1e-9)
     for part in pieces(WHOLE, range(0, N, 10)):
         task.advance(part)
@@ -235,7 +235,7 @@ def snapshots_at(
     return [offset for offset, blob in checkpoint.commits if blob is not None]
 
 
-def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
+def test_the_first_commit_writes_a_snapshot_and_later_ones_only_when_due() -> None:
     task, checkpoint = new_task(snapshot_rows=30, snapshot_interval=1e6)
     assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
@@ -250,7 +250,7 @@ def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert snapshots_at(task, checkpoint, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
-def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_state_is_written_proportionally_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(MODEL, 3)
     model.advance(WHOLE)
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", model.save().nbytes / 3)
@@ -271,7 +271,7 @@ def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytes
     assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
-def test_rows_relearned_by_a_restore_count() -> None:
+def test_rows_relearned_by_a_restore_count_towards_the_next_snapshot() -> None:
     """Otherwise a worker killed again and again would have more to relearn each time."""
     model = Model(MODEL, 3)
     task, checkpoint = new_task(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
@@ -297,7 +297,7 @@ def test_the_share_of_the_bytes_written_delays_a_large_state(monkeypatch: pytest
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
-def test_a_large_state_is_delayed_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_of_a_large_state_are_delayed_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = stopped_clock(monkeypatch)
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
     task, checkpoint = new_task(snapshot_rows=10**9, snapshot_interval=5.0)
@@ -347,8 +347,8 @@ def test_a_decision_is_committed_at_once() -> None:
     assert not task.needs_commit(closing=True)
 
 
-def test_a_partition_whose_committed_offset_lies_behind_its_last_row_runs_when_that_is_relearned() -> None:
-    """As where an offset was set to the log's end, and the log ends with a transaction's marker."""
+def test_a_partition_committed_beyond_its_last_row_runs_once_that_is_relearned() -> None:
+    """As when an offset was set to the log's end, and the log ends with a transaction marker."""
     task, _ = new_task()
     task.reset()
     task.restore_from(RestoreResult(Model(MODEL, 3), 0, N + 1, None, relearned_at=N))
@@ -357,7 +357,7 @@ def test_a_partition_whose_committed_offset_lies_behind_its_last_row_runs_when_t
     assert (task.running, task.position, task.committed) == (True, N + 1, N + 1)
 
 
-def test_last_commit_before_leaving_writes_a_snapshot() -> None:
+def test_the_last_commit_before_leaving_writes_a_snapshot() -> None:
     task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=1e6)
     for end, closing in ((10, False), (20, False), (30, True)):
         task.advance(WHOLE.before(end).after(task.position))
@@ -365,7 +365,7 @@ def test_last_commit_before_leaving_writes_a_snapshot() -> None:
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
-def test_commit_is_due_an_interval_after_the_first_output_and_never_without_one() -> None:
+def test_a_commit_is_due_an_interval_after_the_first_output_and_never_without() -> None:
     task, _ = new_task(commit_interval=5.0)
     assert task.due_at == float("inf")
     task.advance(WHOLE.before(10))
@@ -384,7 +384,7 @@ def test_nothing_is_due_while_restoring() -> None:
     assert not checkpoint.open
 
 
-def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
+def test_a_commit_with_unknown_outcome_resets_the_task_and_closing_is_final() -> None:
     task, checkpoint = new_task()
     task.advance(WHOLE.before(30))
     task.reset()

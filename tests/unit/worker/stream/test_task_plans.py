@@ -1,4 +1,4 @@
-"""A task takes plans at offsets or with a commit, gives up what a failed commit took, and relearns across places."""
+"""A task applies plans at offsets or with a commit, drops those of a failed commit, and relearns across them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def undisturbed(*places: PlanPlace, first: int = 0) -> tuple[list[Any], ...]:
 
 
 @pytest.mark.parametrize("size", [7, 50, 120])
-def test_a_batch_is_cut_where_the_plan_says(size: int) -> None:
+def test_a_batch_is_cut_at_the_offset_of_a_plan(size: int) -> None:
     second, third = plan(2, "no_change", FIRST[0], at=40), plan(3, "arow", "no_change", at=41)
     task, checkpoint = started([second, third])
     for start in range(0, 120, size):
@@ -64,7 +64,7 @@ def test_a_batch_is_cut_where_the_plan_says(size: int) -> None:
     assert task.changes.taken == []
 
 
-def test_a_commit_takes_a_plan_with_a_snapshot_and_so_does_an_idle_partition() -> None:
+def test_a_commit_applies_a_plan_with_a_snapshot_also_on_an_idle_partition() -> None:
     plans = list[ModelPlan]()
     task, checkpoint = started(plans)
     task.advance(WHOLE.before(50))
@@ -89,7 +89,7 @@ def test_a_partition_without_any_event_does_not_commit_for_a_plan() -> None:
     assert not task.needs_commit()
 
 
-def test_what_a_failed_commit_took_is_given_up() -> None:
+def test_a_plan_of_a_failed_commit_is_dropped() -> None:
     """The state in memory is that of the plan before, so the restore must come from the log."""
     plans = list[ModelPlan]()
     task, _ = started(plans)
@@ -103,7 +103,7 @@ def test_what_a_failed_commit_took_is_given_up() -> None:
     assert task.in_memory_offset is None
 
 
-def test_a_plan_that_cannot_be_is_passed_over_and_told() -> None:
+def test_an_invalid_plan_is_skipped_and_reported() -> None:
     task, checkpoint = started([plan(2, "dfop:mu=0.01", "no_such_learner", at=40), plan(3, "no_change", at=60)])
     task.advance(WHOLE)
     (wrong, right) = task.changes.take_outcomes()
@@ -114,8 +114,8 @@ def test_a_plan_that_cannot_be_is_passed_over_and_told() -> None:
 
 
 @pytest.mark.parametrize("committed", [30, 50, 90])
-def test_a_restore_from_an_older_snapshot_passes_the_places_between(committed: int) -> None:
-    """Rows up to the committed offset are relearned, the others emitted; later plans are not taken among the former."""
+def test_a_restore_from_an_older_snapshot_applies_the_plans_since(committed: int) -> None:
+    """Rows up to the committed offset are relearned, the others emitted; no later plan is applied to the former."""
     second, third, late = plan(2, "no_change", FIRST[0]), plan(3, "arow", "no_change"), plan(4, "pa1", at=70)
     places = PlanPlace(40, second), PlanPlace(80, third)
     recorded = [place for place in places if place.offset <= committed]

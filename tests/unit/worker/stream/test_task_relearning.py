@@ -1,4 +1,4 @@
-"""A task takes a plan once its challenger is relearned: at a commit or at an offset, and never half."""
+"""A task applies a plan once its challenger is relearned: at a commit or an offset, completely or not at all."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def undisturbed(rows: int) -> bytes:
     return model.learners[0].state.memory.tobytes()
 
 
-def test_no_commit_waits_for_a_challenger_and_one_takes_it_once_it_has_caught_up() -> None:
+def test_commits_do_not_wait_for_a_challenger_and_one_adds_it_once_it_has_caught_up() -> None:
     task, checkpoint = started([])
     task.advance(WHOLE.before(50))
     commit(task)
@@ -82,7 +82,7 @@ def test_no_commit_waits_for_a_challenger_and_one_takes_it_once_it_has_caught_up
     assert task.relearning.relearner is None
 
 
-def test_the_place_says_what_was_relearned() -> None:
+def test_the_recorded_place_has_the_relearned_models() -> None:
     task, _ = started([added()])
     task.advance(WHOLE.before(40))
     caught_up(task)
@@ -92,7 +92,7 @@ def test_the_place_says_what_was_relearned() -> None:
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_a_plan_with_an_offset_is_taken_there_if_its_challenger_is_ready(ready: bool) -> None:
+def test_a_plan_with_an_offset_is_applied_there_if_its_challenger_is_ready(ready: bool) -> None:
     task, _ = started([added(at=70)])
     task.advance(WHOLE.before(50))
     if ready:
@@ -107,7 +107,7 @@ def test_a_plan_with_an_offset_is_taken_there_if_its_challenger_is_ready(ready: 
     assert challenger(task) == undisturbed(100)
 
 
-def test_after_a_failed_commit_it_is_relearned_anew() -> None:
+def test_a_challenger_is_relearned_again_after_a_failed_commit() -> None:
     task, _ = started([added()])
     task.advance(WHOLE.before(50))
     one = caught_up(task)
@@ -120,7 +120,7 @@ def test_after_a_failed_commit_it_is_relearned_anew() -> None:
     assert caught_up(task) is not one
 
 
-def test_a_reset_and_a_drop_give_it_up() -> None:
+def test_a_reset_and_a_drop_end_the_relearning() -> None:
     task, _ = started(plans := [added()])
     task.advance(WHOLE.before(50))
     one = caught_up(task)
@@ -137,7 +137,7 @@ def test_a_reset_and_a_drop_give_it_up() -> None:
     assert one.over
 
 
-def test_a_challenger_that_cannot_be_made_is_passed_over() -> None:
+def test_a_challenger_that_cannot_be_created_is_skipped() -> None:
     impossible = PlannedModel(model_settings("g_dfop:lambda_source=field,column=70").specs[0], relearned=True)
     task, _ = started([ModelPlan(2, (*plan(2, *FIRST).models, impossible)), plan(3, "no_change")])
     task.advance(WHOLE.before(50))
@@ -148,7 +148,7 @@ def test_a_challenger_that_cannot_be_made_is_passed_over() -> None:
     assert (wrong.place.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
 
 
-def test_one_that_fails_at_a_row_is_passed_over() -> None:
+def test_a_challenger_that_fails_at_a_row_is_skipped() -> None:
     task, _ = started([added()])
     task.advance(WHOLE.before(50))
     caught_up(task).failed = "it cannot"
@@ -157,7 +157,7 @@ def test_one_that_fails_at_a_row_is_passed_over() -> None:
     assert outcome.passed_over == "it cannot"
 
 
-def test_a_restore_passes_the_place_with_what_it_has_relearned() -> None:
+def test_a_restore_across_the_place_uses_the_models_that_it_has_relearned() -> None:
     task, _ = started([added()])
     model = Model(MODEL, 3, "g")
     model.advance(WHOLE.before(20), emit=False)
@@ -172,7 +172,7 @@ def test_a_restore_passes_the_place_with_what_it_has_relearned() -> None:
     assert challenger(task) == undisturbed(120)
 
 
-def test_a_restore_that_relearns_is_not_taken_for_stuck() -> None:
+def test_a_restore_that_relearns_does_not_count_as_stuck() -> None:
     deadline = Deadline(0.1, per_call=5.0, at_most=600.0)
     deadline._back_by = 0.0
     assert deadline.overdue_by(3.0)

@@ -1,4 +1,4 @@
-"""Spans of batches and commits: what they say, what they link to, and that no fault of theirs reaches the loop."""
+"""Spans of batches and commits: their content and links, and that none of their failures reaches the loop."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
 
-def test_a_batch_is_a_span_by_the_conventions() -> None:
+def test_a_batch_is_a_span_with_the_standard_attributes() -> None:
     traced = TracedTask(passthrough={"client.id": "w1"})
     traced.advance(0, 5, [[parent(i)] for i in range(5)])
     (span,) = traced.spans()
@@ -130,7 +130,7 @@ def test_only_headers_that_name_a_recorded_span_are_linked() -> None:
     assert traced.linked() == []
 
 
-def test_links_are_few_and_of_a_large_batch_few_headers_are_read() -> None:
+def test_links_are_limited_and_few_headers_of_a_large_batch_are_read() -> None:
     traced, n, read = TracedTask(), len(VALUES), list[int]()
 
     def headers(i: int) -> Sequence[Header]:
@@ -175,7 +175,7 @@ def test_a_commit_of_many_batches_has_few_links() -> None:
     assert attributes(traced.spans()[-1])["messaging.batch.message_count"] == MOST_LINKS + 5
 
 
-def test_a_commit_that_fails_has_the_error_and_its_batches_are_forgotten() -> None:
+def test_a_failed_commit_has_the_error_and_its_batches_are_dropped() -> None:
     traced = TracedTask()
     traced.advance(0, 10)
     traced.tracing.commit_ended(traced.task, 0.1, KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT)))
@@ -201,7 +201,7 @@ def test_rows_that_a_restore_learns_again_are_marked_and_not_committed() -> None
     assert traced.spans()[-1].links == ()
 
 
-def test_an_error_of_the_batch_is_in_its_span_and_goes_on_to_the_loop() -> None:
+def test_an_error_of_a_batch_is_in_its_span_and_is_raised_in_the_loop() -> None:
     traced = TracedTask()
     with pytest.raises(ValueError, match="of the task"), traced.tracing.batch(traced.task, records(VALUES[:3])):
         raise ValueError("of the task")
@@ -209,7 +209,7 @@ def test_an_error_of_the_batch_is_in_its_span_and_goes_on_to_the_loop() -> None:
     assert traced.said() == []
 
 
-def test_a_fault_of_the_spans_ends_them_and_nothing_else() -> None:
+def test_a_failure_of_tracing_ends_only_tracing() -> None:
     def closed(_: int) -> Sequence[Header]:
         raise RuntimeError("the headers are gone")
 
@@ -239,11 +239,11 @@ HERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:secret@collector:4318"}
         ({**HERE, "OTEL_TRACES_EXPORTER": "otlp"}, TraceTarget("***@collector:4318")),
     ],
 )
-def test_the_standard_variables_decide(environ: dict[str, str], wanted: TraceTarget) -> None:
+def test_the_standard_environment_variables_apply(environ: dict[str, str], wanted: TraceTarget) -> None:
     assert trace_target(environ) == wanted
 
 
-def test_what_cannot_be_done_is_said_once_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_tracing_setup_is_reported_once_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     grpc = trace_target({**HERE, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
     assert grpc.obstacle == "only the protocol http/protobuf is supported, not grpc"
     assert (trace_target({**HERE, "OTEL_TRACES_EXPORTER": "zipkin"}).obstacle or "").endswith("not zipkin")
@@ -260,7 +260,7 @@ def test_what_cannot_be_done_is_said_once_and_stops_nothing(monkeypatch: pytest.
     assert "secret" not in lines.getvalue()
 
 
-def test_without_an_endpoint_nothing_of_it_is_imported() -> None:
+def test_without_an_endpoint_the_sdk_is_not_imported() -> None:
     code = (
         "import sys, driftway.worker.stream.worker\n"
         "from driftway.worker.stream.observability.event_log import EventLog\n"
@@ -323,7 +323,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             assert not thread.is_alive()
 
 
-def test_a_collector_that_never_answers_holds_up_neither_batches_nor_the_end(
+def test_a_collector_that_never_answers_delays_neither_batches_nor_the_end(
     silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "END_SECONDS", 0.3)

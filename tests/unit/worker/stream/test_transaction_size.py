@@ -1,11 +1,11 @@
-"""Transactions get smaller after one that the broker did not take in time, and larger again."""
+"""Transactions get smaller after one that the broker did not accept in time, and larger again."""
 
 from __future__ import annotations
 
 from driftway.worker.stream.task.committing.transaction_size import LEAST_ROWS, QUICK_SECONDS, TransactionSize
 
 
-def test_a_transaction_that_is_not_delivered_in_time_is_followed_by_smaller_ones_until_they_are_quick() -> None:
+def test_transactions_get_smaller_after_a_late_delivery_until_they_are_fast() -> None:
     size, enough, tries = TransactionSize(), 20_000, 0
     while size.timed_out(30_000):
         tries += 1
@@ -18,7 +18,7 @@ def test_a_transaction_that_is_not_delivered_in_time_is_followed_by_smaller_ones
         size.committed(int(size.most), QUICK_SECONDS / 2, enough)
 
 
-def test_an_outage_while_few_rows_are_written_makes_no_transaction_smaller() -> None:
+def test_an_outage_while_few_rows_are_written_does_not_shrink_transactions() -> None:
     size = TransactionSize()
     assert not size.timed_out(LEAST_ROWS)
     assert size.most == float("inf")

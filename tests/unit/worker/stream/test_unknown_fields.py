@@ -46,7 +46,7 @@ class ReportingWorker:
         return [line.split(" ", 1)[1] for line in self.out.getvalue().splitlines()]
 
 
-def test_fields_are_counted_and_the_log_says_each_once() -> None:
+def test_unknown_fields_are_counted_and_each_is_logged_once() -> None:
     worker = ReportingWorker(unknown_fields="count")
     worker.take(0)
     worker.take(3)
@@ -62,14 +62,14 @@ def test_rows_that_are_only_relearned_are_not_counted() -> None:
     assert shown(worker.metrics)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
 
 
-def test_events_that_wait_for_labels_are_counted_when_they_come_and_not_once_more() -> None:
+def test_events_that_wait_for_labels_are_counted_once_when_they_arrive() -> None:
     worker = ReportingWorker(unknown_fields="count")
     worker.reporter.advanced(worker.task, records(EVENTS), None, 0)
     worker.reporter.advanced(worker.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
     assert shown(worker.metrics)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
 
 
-def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_option_no_event_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("somebody counts")
 
@@ -90,13 +90,13 @@ def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatc
         ("packed", "count", "packed events have no fields: leave --unknown-fields out"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(form: str, choice: str, words: str) -> None:
+def test_formats_without_fields_are_refused(form: str, choice: str, words: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         WorkerSettings("h:1", "EVENTS", "g", model_settings(form=form), unknown_fields=choice)
     assert str(caught.value) == words
 
 
-def test_the_table_event_may_ask_for_it(tmp_path: Path) -> None:
+def test_the_config_table_event_may_set_the_option(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text('[event]\nfeature = ["amount"]\nunknown-fields = "count"\n')
     defaults = read_config(str(config))
