@@ -33,7 +33,7 @@ def called(text: str, errors: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("cuts", [[], list(range(0, 300, 7))], ids=["whole", "cut"])
-def test_points_say_where_the_champion_drifted(cuts: list[int]) -> None:
+def test_accuracy_points_report_where_the_champion_drifted(cuts: list[int]) -> None:
     _, y = drifting()
     texts = QUICK, "hddm_w:drift_conf=0.5,warn_conf=0.6"
     settings = model_settings("perceptron", "no_change", accuracy_every=40, detectors=make_detector_specs(texts, ""))
@@ -52,7 +52,7 @@ def test_points_say_where_the_champion_drifted(cuts: list[int]) -> None:
     assert {drift for _, drift in drifts(outs, "no_change")} == {None}, "detectors watch the champion"
 
 
-def test_targets_are_watched_by_how_far_off_they_were() -> None:
+def test_detectors_watch_the_absolute_errors_of_targets() -> None:
     _, y = drifting(regression=True)
     text = "page_hinkley:lam=2,min_n=5"
     model = Model(model_settings("rls", task="regression", detectors=make_detector_specs((text,), "regression")), 3)
@@ -82,19 +82,19 @@ def test_an_alarm_has_a_record_that_names_the_event(cuts: list[int]) -> None:
         assert (alarm.key, alarm.value) == (f"{alarm.detector}/3".encode(), expected.encode())
 
 
-def test_what_an_event_does_not_say_is_null_in_its_alarm() -> None:
+def test_missing_fields_of_an_event_are_null_in_its_alarm() -> None:
     settings = model_settings("perceptron", detectors=make_detector_specs((QUICK,), ""))
     bare = [b"{" + value[value.index(b'"x"') :] for value in events()]
     alarm = Model(settings, 3).advance(records(bare)).alarms[0]
     assert json.loads(alarm.value) | {"id": None, "t": None} == json.loads(alarm.value)
 
 
-def test_rows_learned_in_silence_sound_no_alarm() -> None:
+def test_relearned_rows_raise_no_alarm() -> None:
     model = Model(model_settings("perceptron", detectors=make_detector_specs((QUICK,), "")), 3)
     assert model.advance(records(events()), emit=False).alarms == []
 
 
-def test_a_state_of_other_detectors_is_another_state() -> None:
+def test_a_state_with_other_detectors_is_refused() -> None:
     one = Model(model_settings("perceptron", detectors=make_detector_specs((QUICK,), "")), 3)
     one.advance(records(events(50)))
     blob = snapshot.write(one, one.save(), 50)
@@ -114,11 +114,11 @@ def test_a_state_of_other_detectors_is_another_state() -> None:
         (("ddm",), "regression", "counts mistakes, and a regression has none: use page_hinkley"),
     ],
 )
-def test_refused_in_one_sentence(texts: tuple[str, ...], task: str, words: str) -> None:
+def test_invalid_detectors_are_refused_in_one_sentence(texts: tuple[str, ...], task: str, words: str) -> None:
     with pytest.raises(UsageFailure, match=words):
         make_detector_specs(texts, task)
 
 
-def test_the_same_twice_is_refused() -> None:
+def test_a_duplicate_detector_is_refused() -> None:
     with pytest.raises(UsageFailure, match="the same --detector is given twice"):
         model_settings("perceptron", detectors=make_detector_specs(("adwin", "adwin"), ""))

@@ -54,7 +54,7 @@ def late_settings(**more: object) -> ModelSettings:
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("learner", ["pa1", "ogd_logistic", "mc_softmax", "ova:pa1"])
-def test_predictions_say_how_sure_they_are_and_points_how_good_that_is(learner: str, cuts: list[int]) -> None:
+def test_predictions_have_probabilities_and_points_their_losses(learner: str, cuts: list[int]) -> None:
     X, y = drifting()
     n_classes = 2 if learner in ("pa1", "ogd_logistic") else 3
     y += 1.0 * (X[:, 2] > 1.0) if n_classes == 3 else 0.0
@@ -86,7 +86,7 @@ def test_predictions_say_how_sure_they_are_and_points_how_good_that_is(learner: 
             assert all(0 <= j < BINS and right <= rows for j, rows, right, _ in point["reliability"])
 
 
-def test_the_packed_form_has_the_same_probabilities() -> None:
+def test_the_packed_format_has_the_same_probabilities() -> None:
     values = events()
     plain = [json.loads(value) for value in Model(model_settings("pa1"), 3).advance(records(values)).predictions]
     found = packed.decode_predictions(
@@ -96,14 +96,14 @@ def test_the_packed_form_has_the_same_probabilities() -> None:
     assert found.scores[:, 0].tolist() == [record["score"] for record in plain]
 
 
-def test_a_number_has_no_probability() -> None:
+def test_predictions_of_targets_have_no_probability() -> None:
     out = Model(model_settings("rls", task="regression"), 3).advance(records(events(regression=True)))
     assert b"probability" not in out.predictions[0]
     assert not {"calibration_error", "reliability"} & set(json.loads(out.points[0][1]))
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
-def test_a_late_label_counts_with_the_probability_of_its_row(cuts: list[int]) -> None:
+def test_a_late_label_is_scored_with_the_probability_emitted_for_its_row(cuts: list[int]) -> None:
     model, found, points = Model(late_settings(), 3), dict[int, tuple[int, bool]](), []
     for part in pieces(records(with_late_labels()), cuts):
         out = model.advance(part)
@@ -129,7 +129,7 @@ def test_a_snapshot_keeps_calibrators_and_probabilities_of_rows_that_wait(place:
 
 
 @pytest.mark.parametrize("form", ["json", PACKED])
-def test_a_state_of_before_goes_on_with_the_bytes_of_before(form: str) -> None:
+def test_a_state_of_an_earlier_version_continues_with_the_same_bytes(form: str) -> None:
     earlier = json.loads((EARLIER / "late_labels.json").read_text())
     model = Model(late_settings(output_form=form), 3, "g")
     snapshot.read((EARLIER / "late_labels.snapshot").read_bytes(), model)
@@ -142,7 +142,7 @@ def test_a_state_of_before_goes_on_with_the_bytes_of_before(form: str) -> None:
     assert hashlib.blake2b(state, digest_size=8).hexdigest() == earlier["digest"]
 
 
-def test_a_history_of_before_stays_so_over_snapshots_and_plans() -> None:
+def test_a_history_of_an_earlier_version_stays_uncalibrated_over_snapshots_and_plans() -> None:
     model = Model(late_settings(), 3, "g")
     snapshot.read((EARLIER / "late_labels.snapshot").read_bytes(), model)
     again = Model(late_settings(), 3, "g")
@@ -155,7 +155,7 @@ def test_a_history_of_before_stays_so_over_snapshots_and_plans() -> None:
     assert following.form.calibration == NO_FORM
 
 
-def test_a_state_of_before_needs_no_room_for_calibrators() -> None:
+def test_a_state_of_an_earlier_version_has_no_calibrators() -> None:
     earlier = Model(model_settings("pa1"), 3)
     earlier.go_on_as(StateForm(True, NO_FORM))
     earlier.advance(records(events(50)))
@@ -167,7 +167,7 @@ def test_a_state_of_before_needs_no_room_for_calibrators() -> None:
         assert wire([restored.advance(records(events(60)[50:], 50))])[0][0][0].count(b"probability") == 0
 
 
-def test_calibrators_of_a_later_form_are_refused() -> None:
+def test_calibrators_of_a_later_format_are_refused() -> None:
     model = Model(model_settings("pa1"), 3)
     model.advance(records(events(50)))
     later = replace(model.save(), calibration=99)
@@ -195,7 +195,7 @@ def test_a_promoted_model_keeps_its_calibrator_and_a_new_one_begins_its_own() ->
     assert sure == found.probability[150:].tolist(), "as if it had always been the champion"
 
 
-def test_a_new_model_says_how_sure_it_is_of_rows_that_wait() -> None:
+def test_a_new_model_has_probabilities_for_rows_that_wait() -> None:
     settings = late_settings()
     model, whole = Model(settings, 3), records(with_late_labels())
     model.advance(whole.before(100))

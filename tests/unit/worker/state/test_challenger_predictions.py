@@ -66,7 +66,9 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("kind", "cuts", "form"), slow_but_each_once([*KINDS], CUTS, [JSON, PACKED]))
-def test_each_is_what_the_model_predicts_as_champion(kind: str, cuts: tuple[int, ...], form: str) -> None:
+def test_a_challengers_predictions_equal_those_of_the_model_as_champion(
+    kind: str, cuts: tuple[int, ...], form: str
+) -> None:
     names, rest = KINDS[kind]
     settings = model_settings(*names, output_form=form, **rest)
     values = late_stream(300, seed=1) if settings.wait else events(regression="task" in rest)
@@ -81,7 +83,7 @@ def test_each_is_what_the_model_predicts_as_champion(kind: str, cuts: tuple[int,
 
 
 @pytest.mark.parametrize("form", [JSON, PACKED])
-def test_those_of_a_row_stand_side_by_side_however_batches_are_cut(form: str) -> None:
+def test_challenger_predictions_of_a_row_are_adjacent_however_batches_are_cut(form: str) -> None:
     settings, whole = model_settings(CHAMPION, *CHALLENGERS, output_form=form), records(events())
     values = []
     for cuts in CUTS:
@@ -96,7 +98,7 @@ def test_those_of_a_row_stand_side_by_side_however_batches_are_cut(form: str) ->
     assert [fields(value or b"")["learner"] for value in values[0][:4]] == [*CHALLENGERS] * 2
 
 
-def test_they_have_the_headers_of_the_event() -> None:
+def test_challenger_predictions_have_the_headers_of_the_event() -> None:
     headers = [((f"trace{i}", b"1"), ("other", b"2")) for i in range(300)]
     whole = records(events(), headers=headers)
     (outputs,) = emitted(model_settings(CHAMPION, *CHALLENGERS, pass_headers=("*",)), [whole])
@@ -107,7 +109,7 @@ def test_they_have_the_headers_of_the_event() -> None:
 
 
 @pytest.mark.parametrize("form", [JSON, PACKED])
-def test_the_champion_that_is_replaced_goes_on_as_a_challenger(form: str) -> None:
+def test_a_replaced_champion_continues_as_a_challenger(form: str) -> None:
     settings, whole = model_settings(CHAMPION, CHALLENGERS[0], output_form=form, emit=EVERY_MODEL), records(events())
     model = Model(settings, 3, "g")
     before = model.advance(whole.before(100))
@@ -127,7 +129,7 @@ def test_the_champion_that_is_replaced_goes_on_as_a_challenger(form: str) -> Non
     assert both.challengers == [*before.challengers, *after.challengers]
 
 
-def test_nothing_is_made_without_challengers_or_without_the_option() -> None:
+def test_no_predictions_are_made_without_challengers_or_without_the_option() -> None:
     whole = records(events(30))
     assert Model(model_settings(CHAMPION, emit=EVERY_MODEL), 3).advance(whole).challengers == []
     assert Model(model_settings(CHAMPION, *CHALLENGERS), 3).advance(whole).challengers == []
@@ -136,7 +138,7 @@ def test_nothing_is_made_without_challengers_or_without_the_option() -> None:
     )
 
 
-def test_they_count_among_the_bytes_that_wait_for_a_commit() -> None:
+def test_challenger_predictions_count_as_bytes_that_wait_for_a_commit() -> None:
     (outputs,) = emitted(model_settings(CHAMPION, *CHALLENGERS), [records(events(50))])
     (own,) = outputs.challengers
     assert isinstance(own, ChallengerPredictions)

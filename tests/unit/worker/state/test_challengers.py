@@ -51,7 +51,7 @@ def without_tests(model: Model, saved: SavedState) -> SavedState:
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
-def test_points_have_the_test_of_each_challenger(kind: str, cuts: list[int]) -> None:
+def test_accuracy_points_have_the_test_of_each_challenger(kind: str, cuts: list[int]) -> None:
     X, y = drifting(regression=kind == "regression")
     if kind == "multiclass":
         y += 1.0 * (X[:, 2] > 1.0)
@@ -71,7 +71,7 @@ def test_points_have_the_test_of_each_challenger(kind: str, cuts: list[int]) -> 
             assert {key: point[key] for key in FIELDS} == test.point()
 
 
-def test_a_late_label_counts_with_what_was_predicted_before_it() -> None:
+def test_a_late_label_counts_with_the_prediction_emitted_for_its_row() -> None:
     """Labels 20 rows late, as messages of the input: the same wins, in the order of the labels."""
     X, y = drifting()
     known = np.flatnonzero(~np.isnan(y))
@@ -110,7 +110,7 @@ def test_a_snapshot_keeps_the_tests() -> None:
     assert [part.tobytes() for part in restored.save().parts] == [part.tobytes() for part in model.save().parts]
 
 
-def test_going_back_before_the_first_good_event_forgets_the_tests() -> None:
+def test_rewinding_before_the_first_good_event_resets_the_tests() -> None:
     model = Model(model_settings(*LEARNERS), 3)
     empty, first = model.save(), wire([model.advance(records(events()))])
     model.load(empty)
@@ -118,7 +118,7 @@ def test_going_back_before_the_first_good_event_forgets_the_tests() -> None:
     assert wire([model.advance(records(events()))]) == first
 
 
-def test_a_history_that_an_earlier_version_began_goes_on_without_tests() -> None:
+def test_a_history_of_an_earlier_version_continues_without_tests() -> None:
     """Whichever of its snapshots is restored, the bits are the same: no test may begin where a worker restarted."""
     whole, model = records(events()), Model(model_settings(*LEARNERS), 3)
     model.advance(whole.before(137))
@@ -137,7 +137,7 @@ def test_a_history_that_an_earlier_version_began_goes_on_without_tests() -> None
     assert [json.loads(value) for _, value in [*found, *last]] == bare, "all else is as with tests"
 
 
-def test_a_state_of_other_sizes_is_no_state_of_an_earlier_version() -> None:
+def test_a_state_of_other_sizes_does_not_count_as_one_of_an_earlier_version() -> None:
     model = Model(model_settings(*LEARNERS), 3)
     model.advance(records(events(50)))
     other = Model(model_settings("arow", "no_change"), 3)

@@ -65,7 +65,7 @@ def late_settings(*learners: str, **more: Any) -> ModelSettings:
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_and_points_are_those_of_evaluate(kind: str, cuts: list[int]) -> None:
+def test_predictions_and_points_equal_those_of_evaluate(kind: str, cuts: list[int]) -> None:
     X, y, settings = rows_of(kind)
     offline = Evaluation(settings.specs[0], settings.target, X.shape[1], window=settings.window, coverage=LEVEL)
     score, _ = offline.step(X, y)
@@ -85,7 +85,7 @@ def test_predictions_and_points_are_those_of_evaluate(kind: str, cuts: list[int]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_formats_say_the_same(kind: str) -> None:
+def test_both_formats_have_the_same_intervals_and_sets(kind: str) -> None:
     X, y, settings = rows_of(kind)
     values = list(encode_events(X, y, 0))
     plain = Model(settings, 3).advance(records(values)).predictions.to_list()
@@ -111,7 +111,7 @@ def test_sets_are_written_with_the_labels_of_the_wire_and_one_may_be_empty() -> 
 
 
 @pytest.mark.parametrize("form", [JSON, PACKED])
-def test_without_the_option_nothing_is_said_and_states_are_as_before(form: str) -> None:
+def test_without_the_option_there_are_no_sets_and_states_are_unchanged(form: str) -> None:
     settings = model_settings("pa1", output_form=form)
     model = Model(settings, 3)
     out = model.advance(records(events(100)))
@@ -122,7 +122,7 @@ def test_without_the_option_nothing_is_said_and_states_are_as_before(form: str) 
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
-def test_a_late_label_is_covered_by_what_was_emitted_for_its_row(cuts: list[int]) -> None:
+def test_a_late_label_is_compared_with_the_set_emitted_for_its_row(cuts: list[int]) -> None:
     written, points = run(Model(late_settings(), 3), with_late_labels(), cuts)
     y = drifting()[1]
     labelled = [i for i in range(80) if not np.isnan(y[i])]
@@ -146,7 +146,7 @@ def test_a_snapshot_keeps_thresholds_and_those_of_rows_that_wait(place: int) -> 
     assert model_file.unpack(blob, "it").settings().coverage == LEVEL
 
 
-def test_a_waiting_row_with_a_threshold_that_is_no_number_is_refused() -> None:
+def test_a_waiting_row_with_a_threshold_that_is_not_a_number_is_refused() -> None:
     model = Model(late_settings(), 3)
     model.advance(records(with_late_labels()[:60]))
     waiting = model.monitors.confidence.models[0].thresholds
@@ -155,7 +155,7 @@ def test_a_waiting_row_with_a_threshold_that_is_no_number_is_refused() -> None:
         snapshot.read(snapshot.write(model, model.save(), 60), Model(late_settings(), 3))
 
 
-def test_another_level_than_the_snapshots_is_refused_with_the_way_out() -> None:
+def test_a_level_other_than_the_snapshots_is_refused_with_the_remedy() -> None:
     model = Model(late_settings(), 3)
     model.advance(records(with_late_labels()[:60]))
     blob = snapshot.write(model, model.save(), 60)

@@ -99,7 +99,7 @@ class Naive:
 
 @pytest.mark.parametrize("rows", [8, 1000])
 @pytest.mark.parametrize(("task", "learner"), [("classification", "arow"), ("regression", "dfop")])
-def test_equals_a_dictionary_event_by_event(task: str, learner: str, rows: int) -> None:
+def test_matching_equals_a_dictionary_event_by_event(task: str, learner: str, rows: int) -> None:
     values = late_stream(600, 5, task=task)
     naive = Naive(learner, rows, task)
     for value in values:
@@ -146,7 +146,7 @@ def test_cuts_saves_and_restores_change_no_bit(learner: str) -> None:
 
 
 @pytest.mark.parametrize("learner", ["auto", "dfop"])
-def test_labels_that_come_with_their_events_give_the_same_bits_as_ever(learner: str) -> None:
+def test_labels_that_come_with_their_events_give_unchanged_bits(learner: str) -> None:
     draw = random.Random(2)
     values = [
         json.dumps({"id": i, "x": [draw.gauss(0.0, 1.0) for _ in range(D)], "y": draw.randrange(2)}).encode()
@@ -158,7 +158,7 @@ def test_labels_that_come_with_their_events_give_the_same_bits_as_ever(learner: 
     assert today.save().parts[0].tobytes() == late.save().parts[0].tobytes()
 
 
-def test_a_row_waits_so_many_rows_or_so_long() -> None:
+def test_a_row_waits_for_the_given_number_of_rows_or_time() -> None:
     row = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(6)]
     labels = [b'{"id":0,"y":1}', b'{"id":1,"y":1}']
     values = [*row[:3], *labels, b'{"id":1,"y":0}', row[3], b'{"id":2,"y":0}', b'{"id":1,"y":0}']
@@ -174,12 +174,12 @@ def test_a_row_waits_so_many_rows_or_so_long() -> None:
     assert [one.offset for one in out.rejected] == [5]
 
 
-def test_without_the_option_late_labels_are_rejected_and_say_so() -> None:
+def test_without_the_option_late_labels_are_rejected_with_the_reason() -> None:
     out = Model(model_settings("dfop"), 3).advance(records([b'{"x":[1,2,3]}', b'{"id":0,"y":1}']))
     assert [one.reason for one in out.rejected] == ["late label: no event waits for one, see --label-wait"]
 
 
-def test_events_without_an_id_do_not_wait_and_a_later_event_takes_an_id_over() -> None:
+def test_events_without_an_id_do_not_wait_and_a_later_event_replaces_an_id() -> None:
     values = [b'{"x":[1,0,0]}', b'{"id":null,"x":[1,0,0]}', b'{"id":7,"x":[1,0,0]}', b'{"id":7,"x":[0,1,0]}']
     values += [b'{"id":null,"y":1}', b'{"id":7,"y":1}', b'{"id":7,"y":1}']
     model, outs = run(model_settings("dfop", wait=LabelWait(9)), values, [])
@@ -190,7 +190,7 @@ def test_events_without_an_id_do_not_wait_and_a_later_event_takes_an_id_over() -
     assert model.latest_points()["dfop"]["labels"] == 1
 
 
-def test_labels_that_rows_wait_for_are_counted_without_taking_them() -> None:
+def test_labels_that_rows_wait_for_are_counted_without_being_used() -> None:
     settings = model_settings("dfop", wait=LabelWait(9))
     labels = records([b'{"id":7,"y":1}', b'{"id":"8","y":0}', b"no label", b'{"id":"8","y":0}'])
     assert Model(settings, 3).count_awaited(labels) == 0
@@ -204,7 +204,7 @@ def test_labels_that_rows_wait_for_are_counted_without_taking_them() -> None:
     assert model.count_awaited(labels) == 0
 
 
-def test_mapped_events_wait_too() -> None:
+def test_events_with_a_feature_map_wait_too() -> None:
     events = EventSchema.parse(["amount", "kind:one-of=a|b"], label="fraud", id="order", missing="mean")
     values = [
         b'{"order":"o1","amount":2,"kind":"a"}',
@@ -218,7 +218,7 @@ def test_mapped_events_wait_too() -> None:
     assert model.latest_points()["dfop"]["labels"] == 1
 
 
-def test_points_tell_how_late_labels_are() -> None:
+def test_accuracy_points_report_the_delay_of_labels() -> None:
     values = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(10)]
     values += [b'{"id":%d,"y":1}' % i for i in range(5)] + [b'{"id":99,"x":[1,2,3],"y":0}']
     _, outs = run(model_settings("dfop", wait=LabelWait(50), accuracy_every=11), values, [])
@@ -233,7 +233,7 @@ def test_points_tell_how_late_labels_are() -> None:
     ["", "0", "x", "7", "7d", "90s/10", "12h/0", "d", "-3", "1.5h", "10000001", "99999999999d",
      pytest.param("9" * 5000, id="long"), pytest.param("9" * 5000 + "d", id="long time")],
 )  # fmt: skip
-def test_how_long_a_row_waits_is_read_or_refused_in_a_sentence(text: str) -> None:
+def test_label_wait_is_parsed_or_refused_in_one_sentence(text: str) -> None:
     if text in ("7", "7d", "90s/10"):
         assert str(LabelWait.parse(str(LabelWait.parse(text)))) == str(LabelWait.parse(text))
     else:
@@ -241,7 +241,7 @@ def test_how_long_a_row_waits_is_read_or_refused_in_a_sentence(text: str) -> Non
             LabelWait.parse(text)
 
 
-def test_a_state_with_other_rows_is_refused() -> None:
+def test_a_state_with_another_number_of_waiting_rows_is_refused() -> None:
     settings = model_settings("dfop", wait=LabelWait(50))
     model, _ = run(settings, late_stream(60, 3), [])
     saved = model.save()

@@ -43,14 +43,14 @@ def test_a_round_of_an_earlier_version_is_read() -> None:
     assert read_record_header(old)[:3] == (7, 419, {0: 5, 3: 9})
 
 
-def test_a_commit_record_of_an_earlier_version_says_how_many_rounds_there_were() -> None:
+def test_a_commit_record_of_an_earlier_version_has_its_number_of_rounds() -> None:
     record = CommitRecord(500, 400, rounds=4)
     old = record.write().replace(b'"rounds"', b'"meetings"')
     assert old != record.write()
     assert CommitRecord.read(old) == CommitRecord.read(record.write()) == record
 
 
-def test_an_audit_compares_what_earlier_versions_wrote() -> None:
+def test_an_audit_compares_outputs_of_earlier_versions() -> None:
     now = encode_point({"accuracy": 0.5}, 3, 41, "arow", 99, {"group": "g", "model_digest": "m"})
     old = now.replace(b'"model_digest"', b'"model"')
     assert old != now
@@ -80,7 +80,7 @@ def test_an_audit_accepts_a_kappa_that_earlier_versions_defined() -> None:
     assert not same(undefined, undefined | {"kappa": 1.0})
 
 
-def test_what_a_rejected_label_of_an_earlier_version_answers() -> None:
+def test_a_rejected_label_of_an_earlier_version_is_read() -> None:
     assert answered_offset({"offset": b"7", "before": b"41"}) == answered_offset(
         {"offset": b"7", "input-offset": b"41"}
     )

@@ -13,13 +13,13 @@ from driftway.worker.state.changelog.snapshot_scan import SnapshotScan
 from driftway.worker.state.stored_fields import Malformed
 
 
-def test_without_records_it_is_the_champion_s_alone() -> None:
+def test_without_records_only_the_champions_predictions_are_written() -> None:
     assert Emissions({}).at(0) == CHAMPION_ONLY
     assert Emissions({}).next_change(0) is None
     assert not Emissions({}).every_model(np.arange(5)).any()
 
 
-def test_each_record_counts_from_its_offset_on() -> None:
+def test_each_record_applies_from_its_offset_on() -> None:
     found = Emissions({20: CHAMPION_ONLY, 10: EVERY_MODEL, 30: EVERY_MODEL})
     rows = np.arange(40)
     every = [10 <= row < 20 or row >= 30 for row in rows.tolist()]
@@ -30,7 +30,7 @@ def test_each_record_counts_from_its_offset_on() -> None:
 
 @pytest.mark.parametrize("value", [None, b"", b"[]", b"{}", b'{"offset":1}', b'{"offset":-1,"emit":"all"}',
                                    b'{"offset":1,"emit":"some"}', b'{"offset":1,"emit":1}'])  # fmt: skip
-def test_a_record_that_says_nothing_of_it_is_refused(value: bytes | None) -> None:
+def test_a_record_without_the_field_is_refused(value: bytes | None) -> None:
     with pytest.raises(Malformed):
         Emission.parse(value)
 
@@ -45,7 +45,7 @@ def test_records_are_read_back() -> None:
         CommitRecord.parse(CommitRecord(7, emit="some").write())
 
 
-def test_a_new_history_begins_without_those_of_the_one_before() -> None:
+def test_a_new_history_begins_without_the_records_of_the_previous_one() -> None:
     scan = SnapshotScan(3, 0, 99)
     scan.take(0, emission_key(3, 5), Emission(5, EVERY_MODEL).write())
     scan.take(1, emission_key(3, 6), b"?")

@@ -23,7 +23,7 @@ def points(cuts: list[int], *learners: str, task: str = "classification") -> lis
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_shares_stand_at_the_points_row_however_batches_are_cut(task: str) -> None:
+def test_weights_are_those_at_the_points_row_however_batches_are_cut(task: str) -> None:
     whole = points([], "auto", "no_change", task=task)
     assert len(whole) > 4
     for cuts in (list(range(0, 300, 7)), [EVERY], [EVERY - 1, EVERY + 1, 3 * EVERY]):
@@ -35,7 +35,7 @@ def test_shares_stand_at_the_points_row_however_batches_are_cut(task: str) -> No
     assert all("experts" not in json.loads(value) for value in whole[1::2])
 
 
-def test_shares_of_a_point_are_those_of_the_rows_before_it() -> None:
+def test_weights_of_a_point_are_those_after_the_rows_before_it() -> None:
     settings = model_settings("auto", accuracy_every=EVERY)
     model = Model(settings, 3)
     first, _ = pieces(records(events()), [EVERY])
@@ -47,7 +47,7 @@ def test_shares_of_a_point_are_those_of_the_rows_before_it() -> None:
     assert describe(model, EVERY)["learners"][0]["experts"] == champion.experts()
 
 
-def test_a_mixture_behind_a_wrapper_tells_and_several_of_them_do_not() -> None:
+def test_points_have_the_weights_of_one_wrapped_mixture_but_not_of_several() -> None:
     one = Spec.parse("on_drift:auto").create(3, 2, "classification", True)
     many = Spec.parse("ova:auto").create(3, 4, "classification", True)
     assert not many.mixes

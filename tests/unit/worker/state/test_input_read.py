@@ -19,7 +19,7 @@ READS = [InputRead(0, 40, "MsOKmXRvQDizz15mW_lP-w", "lD0ctvYnRT-PpAL-DOaXjw"), I
 
 
 @pytest.mark.parametrize("read", [*READS, InputRead(topic="a"), InputRead(7, 3, epoch=0), NOTHING_KNOWN])
-def test_it_is_read_as_it_was_written(read: InputRead) -> None:
+def test_the_value_is_read_as_it_was_written(read: InputRead) -> None:
     assert InputRead.from_dict(read.as_dict()) == read
     record = CommitRecord(700, 500, Pointer(12, 3, 600), input_read=read)
     assert CommitRecord.read(record.write()) == record
@@ -39,12 +39,12 @@ def test_the_highest_leader_epoch_is_kept(epochs: tuple[int | None, ...]) -> Non
 
 
 @pytest.mark.parametrize("epoch", ["3", None, True, 1.5])
-def test_an_epoch_that_is_no_number_is_not_known(epoch: Any) -> None:
+def test_an_epoch_that_is_not_a_number_is_unknown(epoch: Any) -> None:
     assert InputRead.from_dict({"since": 7, "records": 3, "epoch": epoch}) == InputRead(7, 3)
 
 
 @pytest.mark.parametrize("read", READS)
-def test_it_is_read_from_metadata_as_it_was_written(read: InputRead) -> None:
+def test_the_value_is_read_from_metadata_as_it_was_written(read: InputRead) -> None:
     pointer = Pointer(12, 3, 600)
     text = pointer.text() + AT_LEAST_ONCE_SUFFIX + read.metadata()
     assert Pointer.parse(text) == pointer
@@ -52,12 +52,12 @@ def test_it_is_read_from_metadata_as_it_was_written(read: InputRead) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":", ":a:1::", ":1:2:a b:", ":99999999999999999999999:1::", ":1:2::\n"])
-def test_of_other_metadata_nothing_is_known(text: str) -> None:
+def test_other_metadata_gives_no_value(text: str) -> None:
     assert InputRead.parse(text) == NOTHING_KNOWN
 
 
 @pytest.mark.parametrize("plain", [None, 3, [], {"since": "0"}, {"since": True, "records": 1}, {"topic": 3}])
-def test_of_other_values_nothing_is_known(plain: Any) -> None:
+def test_other_values_give_no_value(plain: Any) -> None:
     assert InputRead.from_dict(plain) == NOTHING_KNOWN
 
 
@@ -69,12 +69,12 @@ def test_records_of_earlier_versions_are_read() -> None:
 
 
 @pytest.mark.parametrize("value", [None, b"", b"3", b"{}", b'{"topic":"a","ends":{"x":null}}'])
-def test_a_record_of_a_new_topic_that_cannot_be_read_is_none(value: bytes | None) -> None:
+def test_an_unreadable_record_of_a_new_topic_is_ignored(value: bytes | None) -> None:
     assert NewTopic.read(value) is None
     assert NewTopic.read(NewTopic("a", {"x": 3}).write()) == NewTopic("a", {"x": 3})
 
 
-def test_another_id_is_noticed_only_if_both_are_known() -> None:
+def test_a_different_topic_id_is_detected_only_if_both_are_known() -> None:
     read = InputRead(0, 5, "a", "b")
     for ids in ((None, None), ("a", "b"), ("a", None)):
         require_topics(read, *ids)
@@ -85,7 +85,7 @@ def test_another_id_is_noticed_only_if_both_are_known() -> None:
 
 
 @pytest.mark.parametrize("found", [9, 11])
-def test_another_count_is_refused_once_all_was_read_again(found: int) -> None:
+def test_a_different_count_is_refused_once_all_has_been_read_again(found: int) -> None:
     count = InputCount()
     count.restart(InputRead(0, 4), InputRead(0, 10), 20)
     count.add(2, 15)
@@ -102,7 +102,7 @@ def test_another_count_is_refused_once_all_was_read_again(found: int) -> None:
     [(InputRead(0, 4), InputRead(0, 10)), (InputRead(0, 4), None), (InputRead(0, 4), InputRead(3, 1)),
      (InputRead(0, 4), NOTHING_KNOWN)],
 )  # fmt: skip
-def test_the_same_count_and_counts_from_elsewhere_are_taken(read: InputRead, expected: InputRead | None) -> None:
+def test_an_equal_count_and_counts_from_other_offsets_are_accepted(read: InputRead, expected: InputRead | None) -> None:
     count = InputCount()
     count.restart(read, expected, 20)
     count.add(6, 20)

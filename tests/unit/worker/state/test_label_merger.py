@@ -1,4 +1,4 @@
-"""Two topics merged into one stream: whatever arrives when, a replay that follows the order gives the same records."""
+"""Two topics merged into one stream: whatever the arrival times, a replay of the order gives the same records."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def topics(chance: random.Random) -> tuple[Records, Records]:
     return records("e", BEGIN.offset, times(120, 0)), records("l", BEGIN.label, times(100, chance.choice([0, 8, -20])))
 
 
-def test_the_same_records_come_again(chance: random.Random) -> None:
+def test_a_replay_gives_the_same_records(chance: random.Random) -> None:
     events, labels = topics(chance)
     live = LiveWorker(chance, events, labels)
     begin = chance.choice([part.begin for part in live.orders()])
@@ -96,7 +96,7 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
     assert taken == [one for one in live.taken if one[0] >= begin.offset]
 
 
-def test_records_come_again_from_any_of_them_on(chance: random.Random) -> None:
+def test_a_replay_from_any_record_on_gives_the_same_records(chance: random.Random) -> None:
     """Also from between a label and the event before which it was taken, as where a relearning was interrupted."""
     events, labels = topics(chance)
     live = LiveWorker(chance, events, labels)
@@ -114,7 +114,7 @@ def test_records_come_again_from_any_of_them_on(chance: random.Random) -> None:
         assert rows_of(again.take(events.after(place.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
 
 
-def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> None:
+def test_every_event_comes_once_and_labels_in_their_order(chance: random.Random) -> None:
     events, labels = topics(chance)
     taken = LiveWorker(chance, events, labels).taken
     assert [value for _, own, value in taken if own == NO_LABEL_OFFSET] == list(events.values)
@@ -124,7 +124,7 @@ def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> No
     assert offsets == sorted(offsets)
 
 
-def test_times_say_where_a_label_goes() -> None:
+def test_timestamps_decide_the_position_of_a_label() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     flow.add_labels(records("l", BEGIN.label, [5, 10, 20, 30]))
     flow.end_labels()
@@ -134,7 +134,7 @@ def test_times_say_where_a_label_goes() -> None:
     assert flow.order == MergeOrder(BEGIN, (MergePosition(7, 10),)), "what times say needs no word"
 
 
-def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> None:
+def test_events_wait_for_labels_that_exist_but_not_forever() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     events = records("e", BEGIN.offset, [1, 2, 9])
     assert flow.take(events, 100.0) is None
@@ -145,7 +145,7 @@ def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> Non
     assert [value for _, _, value in rows_of(flow.take(None, 100.1 + MAX_IDLE_SECONDS))] == [b"l8", b"e5"]
 
 
-def test_what_has_waited_is_taken_in_pieces_and_what_comes_meanwhile_waits_as_long() -> None:
+def test_events_that_have_waited_are_released_in_batches_and_later_ones_wait_as_long() -> None:
     flow, end = LabelMerger(MergeOrder(BEGIN)), 100.0 + FIRST_MAX_IDLE_SECONDS
     assert flow.take(records("e", 3, [1, 2, 3, 4]), 100.0) is None
     assert [value for _, _, value in rows_of(flow.take(None, end, most=2))] == [b"e3", b"e4"]
@@ -173,7 +173,7 @@ def test_the_wait_for_labels_begins_when_their_reader_is_connected() -> None:
     assert [value for _, _, value in rows_of(flow.take(None, connected + MAX_IDLE_SECONDS))] == [b"l7", b"e4", b"e5"]
 
 
-def test_labels_older_than_all_events_make_room_for_those_of_the_events() -> None:
+def test_labels_older_than_all_events_do_not_block_the_labels_of_the_events() -> None:
     """Else all events would be taken before their labels, once they have waited long enough."""
     flow = LabelMerger(MergeOrder(BEGIN))
     flow.add_labels(records("l", 7, [1, 2]))
@@ -186,7 +186,7 @@ def test_labels_older_than_all_events_make_room_for_those_of_the_events() -> Non
     assert [value for _, _, value in rows_of(flow.take(None, 100.1))] == [b"l9", b"e4"]
 
 
-def test_a_label_that_came_too_late_is_written_down() -> None:
+def test_a_label_that_came_too_late_is_recorded() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     flow.end_labels()
     flow.take(records("e", 3, [1, 2, 30]), 0.0)
@@ -198,7 +198,7 @@ def test_a_label_that_came_too_late_is_written_down() -> None:
     assert flow.order == MergeOrder(BEGIN, (MergePosition(6, 7), MergePosition(8, 8)))
 
 
-def test_what_is_held_outlasts_the_buffers_of_the_client() -> None:
+def test_held_records_do_not_depend_on_buffers_of_the_client() -> None:
     flow = LabelMerger(MergeOrder(MergePosition(0, 0)))
     buffer = [b"one", b"two"]
     flow.take(Records(0, np.arange(2), ListColumn(buffer), ListColumn([None, b"k"]), [1, 2]), 0.0)
@@ -210,16 +210,16 @@ def test_what_is_held_outlasts_the_buffers_of_the_client() -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b"[]", b"[[1],[]]", b"[[1,2],[3]]", b"[[1,2],[[3,null]]]", None])
-def test_an_order_that_cannot_be_read(value: bytes | None) -> None:
+def test_an_unreadable_order_is_refused(value: bytes | None) -> None:
     assert MergeOrder.read(value) is None
 
 
-def test_an_order_is_what_was_written() -> None:
+def test_an_order_is_read_as_it_was_written() -> None:
     order = MergeOrder(BEGIN, (MergePosition(5, 7), MergePosition(9, 12)))
     assert MergeOrder.read(order.write()) == order
 
 
-def test_a_chain_takes_what_was_written_last_and_ends_where_a_part_is_missing() -> None:
+def test_a_chain_uses_the_last_records_and_ends_where_a_part_is_missing() -> None:
     a, b, c = MergePosition(0, 0), MergePosition(10, 4), MergePosition(20, 9)
     first, second = MergeOrder(a, (b,)), MergeOrder(b, (MergePosition(15, 4), c))
     assert concatenated([first, second], 0) == MergeOrder(a, (b, MergePosition(15, 4), c))
@@ -240,7 +240,7 @@ def test_orders_are_followed_back_as_far_as_they_are_known() -> None:
     assert leading_to([first, second], MergeOrder(c)) == MergeOrder(a, (b, c))
 
 
-def test_where_merging_begins() -> None:
+def test_an_order_is_known_from_the_first_position_that_the_topics_still_have() -> None:
     a, b, c = MergePosition(5, 2), MergePosition(10, 4), MergePosition(20, 9)
     order, all_there = MergeOrder(a, (b, c)), MergePosition(0, 0)
     assert [order.known_from(all_there, first) for first in (None, 3, 5, 9, 10, 25)] == [a, a, a, a, b, c]

@@ -1,4 +1,4 @@
-"""A label that cannot be used costs the label, not the prediction: its event is one without a label, bit for bit."""
+"""An unusable label is set aside, and its event is predicted like one without a label, bit for bit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def state(model: Model) -> list[bytes]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cuts", [[], [4, 5, 61]])
-def test_the_event_is_predicted_as_one_without_a_label(form: str, cuts: list[int]) -> None:
+def test_an_event_with_an_unusable_label_is_predicted_as_one_without_a_label(form: str, cuts: list[int]) -> None:
     options, bad, without = FORMS[form]
     settings = model_settings("auto", "arow", **options)
     model, found = run(settings, pieces(records(bad), cuts))
@@ -96,7 +96,7 @@ def test_an_event_before_the_offset_is_rejected_as_by_earlier_versions(form: str
     assert state(model) == state(plain)
 
 
-def test_a_first_event_with_such_a_label_fixes_the_schema() -> None:
+def test_a_first_event_with_an_unusable_label_fixes_the_schema() -> None:
     first = [b'{"x":[1,2],"y":"?"}', b'{"x":[1,2,3],"y":1}', b'{"x":[3,4],"y":1}']
     _, (out,) = run(model_settings(), [records(first)])
     assert (out.offsets.tolist(), [one.offset for one in out.rejected]) == ([0, 2], [0, 1])
@@ -104,7 +104,7 @@ def test_a_first_event_with_such_a_label_fixes_the_schema() -> None:
     assert (old.offsets.tolist(), [one.set_aside for one in old.rejected]) == ([1], [False, False])
 
 
-def test_unusable_features_reject_the_event_whatever_its_label_is() -> None:
+def test_unusable_features_reject_the_event_whatever_its_label() -> None:
     for options, value in (
         ({}, b'{"x":[1,"a"],"y":7}'),
         ({"form": "packed"}, struct.pack("<BBd2d", 1, 8, 7.0, 1.0, np.inf)),
@@ -118,7 +118,7 @@ def test_unusable_features_reject_the_event_whatever_its_label_is() -> None:
 
 
 @pytest.mark.parametrize("y", ['"1.5"', "true", "{}", "[1]"])
-def test_a_target_that_is_no_finite_number_too(y: str) -> None:
+def test_a_target_that_is_not_finite_is_set_aside_too(y: str) -> None:
     value = f'{{"x":[1,2,3],"y":{y}}}'.encode()
     _, (out,) = run(model_settings("rls", task="regression"), [records([value])])
     (one,) = out.rejected
@@ -140,7 +140,7 @@ def test_labels_of_earlier_events_are_records_of_the_same_kind() -> None:
     assert [(one.offset, one.set_aside) for one in old.rejected] == [(i, False) for i in (1, 2, 3, 5)]
 
 
-def test_the_record_says_that_only_a_label_was_set_aside() -> None:
+def test_the_record_has_a_header_that_only_the_label_was_set_aside() -> None:
     _, (out,) = run(model_settings(), [records([b'{"x":[1],"y":7}', b"?"])])
     label, event = (dict(headers_of(one, "E", 3)) for one in out.rejected)
     assert label["set-aside"] == b"label"
@@ -148,7 +148,7 @@ def test_the_record_says_that_only_a_label_was_set_aside() -> None:
     assert list(event) == ["reason", "topic", "partition", "offset", "timestamp", "headers"]
 
 
-def test_max_rejected_counts_an_event_with_such_a_label_once() -> None:
+def test_max_rejected_counts_an_event_with_an_unusable_label_once() -> None:
     settings = model_settings(max_rejected=RejectionLimit.parse("0.5/4"))
     bad, good = b'{"x":[1],"y":7}', b'{"x":[1],"y":1}'
     _, (out,) = run(settings, [records([good, bad, good, bad, good, bad])])

@@ -33,7 +33,9 @@ from tests.unit.worker.rows import events, model_settings, records, wire
         ("regression", None, None, Target("regression", 0)),
     ],
 )
-def test_target(task: str, classes: int | None, labels: str | None, target: Target) -> None:
+def test_the_target_follows_from_the_options(
+    task: str, classes: int | None, labels: str | None, target: Target
+) -> None:
     assert make_target(task, classes, labels) == target
 
 
@@ -49,7 +51,9 @@ def test_target(task: str, classes: int | None, labels: str | None, target: Targ
         ("regression", None, "a,b", "--classes and --labels belong to classification"),
     ],
 )
-def test_contradiction_is_one_sentence(task: str, classes: int | None, labels: str | None, words: str) -> None:
+def test_contradictory_options_are_refused_in_one_sentence(
+    task: str, classes: int | None, labels: str | None, words: str
+) -> None:
     with pytest.raises(UsageFailure) as caught:
         make_target(task, classes, labels)
     assert str(caught.value) == words
@@ -75,7 +79,7 @@ def test_contradiction_is_one_sentence(task: str, classes: int | None, labels: s
         ((), Target(), "name at least one --learner"),
     ],
 )
-def test_wrong_learner_is_one_sentence(specs: tuple[str, ...], target: Target, words: str) -> None:
+def test_an_invalid_learner_is_refused_in_one_sentence(specs: tuple[str, ...], target: Target, words: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         make_model_settings(specs, target)
     assert str(caught.value) == words
@@ -109,7 +113,7 @@ def test_maps_keep_their_order_and_text() -> None:
         ),
     ],
 )
-def test_wrong_map_is_one_sentence(maps: tuple[str, ...], words: str) -> None:
+def test_an_invalid_map_is_refused_in_one_sentence(maps: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         make_model_settings(("pa1",), Target(), maps, n_features=20)
     assert str(caught.value) == words
@@ -118,7 +122,7 @@ def test_wrong_map_is_one_sentence(maps: tuple[str, ...], words: str) -> None:
 COLUMN_3 = "g_dfop:lambda_source=field,column=3"
 
 
-def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise() -> None:
+def test_a_column_that_may_exist_is_accepted_until_the_first_event() -> None:
     parsed = make_model_settings((COLUMN_3,), Target())
     compile_kernels(parsed, "python")
     with pytest.raises(UsageFailure, match="column must be < 1, the number of features, got 3"):
@@ -130,7 +134,7 @@ def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise()
         compile_kernels(far, "python")
 
 
-def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:
+def test_a_map_that_does_not_fit_the_first_event_is_refused_in_one_sentence() -> None:
     model = Model(model_settings("pa1", maps=(Spec.parse("polynomial:degree=10"),)), 3)
     with pytest.raises(Failure) as caught:
         model.advance(records(events(d=30)))
@@ -143,7 +147,7 @@ def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:
     ("command", "needed"),
     [("worker", ("--input", "E", "--group", "g")), ("audit", ("--input", "E", "--group", "g")), ("evaluate", ("sea",))],
 )
-def test_commands_that_learn_take_maps(command: str, needed: tuple[str, ...]) -> None:
+def test_commands_that_learn_accept_maps(command: str, needed: tuple[str, ...]) -> None:
     assert MAP in CliRunner().invoke(main, [command, "--help"]).stdout
     done = CliRunner().invoke(main, [command, *needed, "--map", "polynomial:degree=0"])
     assert (done.exit_code, done.stdout) == (2, "")
@@ -162,7 +166,7 @@ def test_evaluate_gives_the_scores_of_the_mapped_learner_bit_for_bit(tmp_path: P
     assert [json.loads(line)["score"] for line in path.read_text().splitlines()] == score[:, 0].tolist()
 
 
-def test_mapped_model_goes_on_from_its_snapshot_and_from_no_other() -> None:
+def test_a_model_with_a_map_continues_only_from_its_own_snapshot() -> None:
     settings = [
         model_settings("dfop", maps=tuple(Spec.parse(text) for text in texts))
         for texts in ((), (MAP,), ("hashing:buckets=4",), ("hashing:buckets=4,seed=2",))

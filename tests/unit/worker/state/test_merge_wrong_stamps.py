@@ -1,4 +1,4 @@
-"""Two topics merged while some of their stamps are wrong: nothing waits for those, and a replay gives the same."""
+"""Two topics are merged while some timestamps are wrong: nothing waits for those, and a replay gives the same."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Run:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("ahead", "delay"), [(100_000, DELAY), (100_000, 20_000), (1000, DELAY), (5, DELAY)])
-def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: int, delay: int) -> None:
+def test_no_label_is_lost_or_delayed_if_one_timestamp_in_twenty_is_wrong(seed: int, ahead: int, delay: int) -> None:
     draw, topics = random.Random(seed), Topics(3000, seed, delay=delay)
     run = Run(topics, draw, ahead, 400 if ahead > 5 else 3)
     late = topics.rows_late(run.taken)
@@ -143,7 +143,7 @@ def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_stamps_a_few_seconds_off_lose_no_label(seed: int) -> None:
+def test_no_label_is_lost_if_timestamps_are_a_few_seconds_off(seed: int) -> None:
     """Long after such an event most records agree with it; those right behind it do not."""
     draw, topics = random.Random(seed), Topics(3000, seed, furthest=5000)
     run = Run(topics, draw, 100_000)
@@ -154,7 +154,7 @@ def test_stamps_a_few_seconds_off_lose_no_label(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_without_wrong_stamps_it_is_the_plain_merge(seed: int) -> None:
+def test_without_wrong_timestamps_the_result_is_the_plain_merge(seed: int) -> None:
     draw, topics = random.Random(seed), Topics(2000, seed, 0.0)
     run = Run(topics, draw, 100_000)
     assert {*topics.rows_late(run.taken)} == {0}
@@ -165,7 +165,7 @@ def test_without_wrong_stamps_it_is_the_plain_merge(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", ["labels", "events"])
 @pytest.mark.parametrize("by", [1_800_000, 24 * HOUR, -HOUR])
-def test_a_batch_of_a_producer_whose_clock_is_wrong_goes_with_its_neighbours(kind: str, by: int) -> None:
+def test_a_batch_from_a_producer_with_a_wrong_clock_is_merged_with_its_neighbours(kind: str, by: int) -> None:
     topics = Topics(3000, 0, 0.0)
     stamps = getattr(topics, kind).timestamps
     stamps[500:620] = [stamp + by for stamp in stamps[500:620]]
@@ -178,7 +178,7 @@ def test_a_batch_of_a_producer_whose_clock_is_wrong_goes_with_its_neighbours(kin
 
 
 @pytest.mark.parametrize("share", [3, 2])
-def test_one_of_two_or_three_producers_has_a_wrong_clock_for_good(share: int) -> None:
+def test_no_label_is_lost_if_one_of_several_producers_always_has_a_wrong_clock(share: int) -> None:
     topics = Topics(3000, 0, 0.0)
     topics.labels.timestamps[::share] = [stamp + HOUR // 2 for stamp in topics.labels.timestamps[::share]]  # type: ignore[index]
     run = Run(topics, random.Random(1), 100_000, 1000)
@@ -189,7 +189,7 @@ def test_one_of_two_or_three_producers_has_a_wrong_clock_for_good(share: int) ->
     run.replayed(random.Random(2))
 
 
-def test_a_label_ahead_waits_alone_until_another_comes() -> None:
+def test_a_label_from_the_future_waits_alone_until_another_comes() -> None:
     topics = Topics(40, 0, 0.0)
     topics.labels.timestamps[10] += HOUR  # type: ignore[index]
     merger, taken = LabelMerger(MergeOrder(BEGIN)), list[tuple[int, int]]()
@@ -205,7 +205,7 @@ def test_a_label_ahead_waits_alone_until_another_comes() -> None:
     assert HOUR - 1000 <= clocks["furthest_ms"] <= HOUR + 1000
 
 
-def test_a_jump_in_time_is_believed_at_once_where_the_worker_is_live_and_otherwise_once_it_is_confirmed() -> None:
+def test_a_jump_in_time_is_accepted_at_once_if_live_and_otherwise_once_confirmed() -> None:
     now = round(1000 * time.time())
     for began, waits in ((now - APART * 3, False), (now - 24 * HOUR, True)):
         merger = LabelMerger(MergeOrder(BEGIN))
@@ -220,7 +220,7 @@ def test_a_jump_in_time_is_believed_at_once_where_the_worker_is_live_and_otherwi
         assert {own for _, own in taken_of(leap)} >= {7, 8}
 
 
-def test_beyond_the_bound_stamps_are_used_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_bound_timestamps_are_used_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(label_merger, "MAX_CORRECTIONS", 20)
     topics = Topics(3000, 3)
     run = Run(topics, random.Random(3), 100_000)
@@ -230,7 +230,7 @@ def test_beyond_the_bound_stamps_are_used_as_they_are(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_the_last_label_goes_behind_its_event_however_far_the_events_are_read(by: int) -> None:
+def test_the_last_label_follows_its_event_however_far_the_events_are_read(by: int) -> None:
     topics, taken, asked = Topics(40, 0, 0.0), list[tuple[int, int]](), list[int]()
     topics.labels.timestamps[20] += by  # type: ignore[index]
     merger = LabelMerger(MergeOrder(BEGIN))
@@ -249,7 +249,7 @@ def test_the_last_label_goes_behind_its_event_however_far_the_events_are_read(by
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_the_last_label_is_taken_behind_its_event_though_one_batch_has_all_events(by: int) -> None:
+def test_the_last_label_follows_its_event_although_one_batch_has_all_events(by: int) -> None:
     """Its row waits for it once the model has seen the batch: one event is held back for that, once."""
     topics = Topics(40, 0, 0.0)
     topics.labels.timestamps[20] += by  # type: ignore[index]
@@ -272,7 +272,7 @@ def test_the_last_label_is_taken_behind_its_event_though_one_batch_has_all_event
     assert (merger.waiting_events, merger.waiting_labels) == (0, 1)
 
 
-def test_right_timestamps_are_not_counted_as_wrong_however_far_apart() -> None:
+def test_correct_timestamps_do_not_count_as_wrong_however_far_apart() -> None:
     times = [1_700_000_000_000 + i * 5 * SECOND for i in range(40)]
     merger = LabelMerger(MergeOrder(BEGIN))
     merger.add_labels(records([one + HOUR for one in times], BEGIN.label))

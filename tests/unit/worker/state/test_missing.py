@@ -72,7 +72,7 @@ def made(form: str, missing: str, indicators: bool) -> tuple[ModelSettings, Reco
     ("form", "missing", "indicators"),
     slow_but_each_once(["mapped", "plain", "named", "packed"], POLICIES, [False, True]),
 )
-def test_cut_anywhere_and_restarted_anywhere(form: str, missing: str, indicators: bool) -> None:
+def test_cuts_and_restarts_anywhere_change_no_bit(form: str, missing: str, indicators: bool) -> None:
     settings, whole = made(form, missing, indicators)
     once = Model(settings, 3)
     out = once.advance(whole)
@@ -93,7 +93,7 @@ def test_cut_anywhere_and_restarted_anywhere(form: str, missing: str, indicators
 
 
 @pytest.mark.parametrize("missing", POLICIES)
-def test_every_form_learns_the_same(missing: str) -> None:
+def test_every_format_learns_the_same(missing: str) -> None:
     """The same rows, filled in the same way, whatever their format."""
     states = []
     for form in ("mapped", "plain", "named", "packed"):
@@ -104,7 +104,7 @@ def test_every_form_learns_the_same(missing: str) -> None:
     assert states == [states[0]] * 4
 
 
-def test_columns_and_what_stands_for_a_value() -> None:
+def test_missing_values_are_replaced_by_the_policy_of_their_column() -> None:
     schema = EventSchema.parse(["a:missing=last,indicator", "b:one-of=x|y,missing=mean", "c:missing=7"])
     model = Model(model_settings(events=schema), 3)
     values = [b'{"a":2,"b":"x","c":1}', b"{}", b'{"a":4,"b":"y"}', b'{"b":null,"c":null}']
@@ -113,7 +113,7 @@ def test_columns_and_what_stands_for_a_value() -> None:
     assert batch.X.tolist() == [[2, 1, 0, 1, 0], [2, 1, 0, 7, 1], [4, 0, 1, 7, 0], [4, 0.5, 0.5, 7, 1]]
 
 
-def test_rejected_events_leave_no_trace_in_what_stands_for_a_value() -> None:
+def test_rejected_events_do_not_affect_replacement_values() -> None:
     schema = EventSchema.parse(["a:missing=mean", "b"])
     model = Model(model_settings(events=schema), 3)
     batch = model.decode(records([b'{"a":2,"b":1}', b'{"a":1000}', b'{"a":1000,"b":"x"}', b'{"b":1}']))

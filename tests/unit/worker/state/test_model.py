@@ -49,7 +49,7 @@ def test_batch_cuts_change_no_byte_of_output_or_state(name: str, cuts: list[int]
     assert state(many) == state(one)
 
 
-def test_row_by_row_is_the_same_too() -> None:
+def test_advancing_row_by_row_changes_no_byte() -> None:
     whole = records(SPOILT)
     one, many = (Model(SETTINGS["two learners"], 3) for _ in range(2))
     assert wire([many.advance(part) for part in pieces(whole, range(len(whole)))]) == wire([one.advance(whole)])
@@ -57,7 +57,7 @@ def test_row_by_row_is_the_same_too() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("at", [0, 1, 40, 137])
-def test_going_back_repeats_every_byte(name: str, at: int) -> None:
+def test_rewinding_repeats_every_byte(name: str, at: int) -> None:
     whole = records(SPOILT)
     model = Model(SETTINGS[name], 3)
     if at:
@@ -79,7 +79,7 @@ def test_a_saved_state_is_a_copy() -> None:
     assert saved.nbytes == sum(map(len, bytes_then))
 
 
-def test_going_back_before_the_first_good_event_forgets_the_schema() -> None:
+def test_rewinding_before_the_first_good_event_resets_the_schema() -> None:
     model = Model(SETTINGS["binary"], 3)
     empty = model.save()
     model.advance(records(events(50)))
@@ -99,7 +99,7 @@ def test_a_state_of_other_learners_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_replaying_in_silence_moves_the_state_alike_and_says_nothing(name: str) -> None:
+def test_a_silent_replay_gives_the_same_state_and_no_output(name: str) -> None:
     whole = records(SPOILT)
     loud, silent = Model(SETTINGS[name], 3), Model(SETTINGS[name], 3)
     out = silent.advance(whole, emit=False)
@@ -109,7 +109,7 @@ def test_replaying_in_silence_moves_the_state_alike_and_says_nothing(name: str) 
     assert state(silent) == state(loud)
 
 
-def test_scores_are_those_of_the_bare_learner() -> None:
+def test_scores_equal_those_of_the_learner_alone() -> None:
     X, y = drifting()
     model = Model(SETTINGS["two learners"], 3)
     out = model.advance(records(events()))
@@ -128,7 +128,7 @@ def points_of(settings: ModelSettings, learner: str) -> list[bytes]:
     return [value for key, value in out.points if key == f"{learner}/3".encode()]
 
 
-def test_challengers_change_nothing_for_the_champion_and_get_their_own_points() -> None:
+def test_challengers_do_not_affect_the_champion_and_have_their_own_points() -> None:
     both = SETTINGS["two learners"]
     alone = Model(model_settings("arow"), 3).advance(records(events()))
     together = Model(both, 3).advance(records(events()))
@@ -137,7 +137,7 @@ def test_challengers_change_nothing_for_the_champion_and_get_their_own_points() 
         assert list(map(untested, points_of(both, spec.text))) == points_of(model_settings(spec.text), spec.text)
 
 
-def test_points_stand_after_every_so_many_rows_whatever_was_rejected_between() -> None:
+def test_accuracy_points_come_after_a_fixed_number_of_rows_despite_rejections() -> None:
     out = Model(model_settings(accuracy_every=40), 3).advance(records(SPOILT))
     predicted = [json.loads(value)["offset"] for value in out.predictions]
     found = [json.loads(value) for _, value in out.points]
@@ -148,7 +148,7 @@ def test_points_stand_after_every_so_many_rows_whatever_was_rejected_between() -
     assert [key for key, _ in out.points] == [b"dfop:mu=0.01/3"] * 7
 
 
-def test_a_label_is_not_looked_at_before_its_prediction() -> None:
+def test_a_label_is_not_used_before_its_prediction() -> None:
     _, y = drifting()
     with_label = Model(SETTINGS["binary"], 3).advance(records(events()))
     values = events()
@@ -181,7 +181,7 @@ def test_packed_and_json_events_of_the_same_rows_give_the_same_scores() -> None:
     assert [json.loads(v)["score"] for v in a.predictions] == [json.loads(v)["score"] for v in b.predictions]
 
 
-def test_latest_points_are_named_after_the_learners_and_empty_before_the_first_row() -> None:
+def test_latest_points_are_keyed_by_learner_and_empty_before_the_first_row() -> None:
     model = Model(SETTINGS["two learners"], 3)
     assert model.latest_points() == {}
     model.advance(records(events(40)))

@@ -79,7 +79,7 @@ def repeated(settings, p, stream, log, begin, saved, cuts):
 
 
 @pytest.mark.parametrize("share", [AVERAGE, GOSSIP, SharingOption("average", 1)])
-def test_a_recovered_partition_repeats_what_it_heard_to_the_bit(share):
+def test_a_recovered_partition_repeats_received_updates_bit_for_bit(share):
     group = Group(replace(SETTINGS, share=share), 11).run()
     for p, log in enumerate(group.topic):
         rounds = [ExchangeRecord.read(value, [x.template for x in group.models[p].exchange.averagers]) for value in log]
@@ -92,7 +92,7 @@ def test_a_recovered_partition_repeats_what_it_heard_to_the_bit(share):
             assert updates == [value for value in log if read_record_header(value).offset >= begin]
 
 
-def test_what_others_told_decides_something():
+def test_received_updates_change_the_model():
     group = Group(SETTINGS, 11).run()
     alone = Model(replace(SETTINGS, share=None), 0)
     alone.advance(group.streams[0])
@@ -100,7 +100,7 @@ def test_what_others_told_decides_something():
     assert group.models[0].learners[2].state.memory.tobytes() == alone.learners[2].state.memory.tobytes()
 
 
-def test_nobody_meets_again_before_what_he_told_is_out():
+def test_no_second_round_begins_before_the_updates_of_the_first_were_received():
     model = Model(SETTINGS, 0)
     model.exchange.replay([], 0)
     model.exchange.start(2, {})
@@ -116,7 +116,7 @@ def test_nobody_meets_again_before_what_he_told_is_out():
     assert model.exchange.figures() == {"rounds": 2, "refused": 0, "incompatible": 0}
 
 
-def test_a_partition_that_comes_later_is_heard():
+def test_updates_of_a_partition_that_joins_later_are_received():
     ours, new = (Model(SETTINGS, p) for p in (0, 2))
     for model in (ours, new):
         model.exchange.replay([], 0)
@@ -132,7 +132,7 @@ def test_a_partition_that_comes_later_is_heard():
     assert any(record.received)
 
 
-def test_without_a_label_nothing_counts_and_silent_rows_meet_nobody():
+def test_unlabelled_rows_do_not_count_and_relearned_rows_exchange_nothing():
     model = Model(SETTINGS, 0)
     model.exchange.replay([], 0)
     model.exchange.start(2, {})
@@ -141,7 +141,7 @@ def test_without_a_label_nothing_counts_and_silent_rows_meet_nobody():
     assert not model.advance(records(events(50), 50, partition=0), emit=False).shares
 
 
-def test_records_of_other_learners_are_counted_and_not_heard():
+def test_updates_of_other_learners_are_counted_and_ignored():
     ours, others = Model(SETTINGS, 0), Model(model_settings("dfop:mu=0.02", "pa1", "majority_class", share=AVERAGE), 1)
     for model in (ours, others):
         model.exchange.replay([], 0)
@@ -157,7 +157,7 @@ def test_records_of_other_learners_are_counted_and_not_heard():
     assert second.consumed == {1: 2}
 
 
-def test_a_round_that_is_not_known_any_more_is_not_passed_over():
+def test_a_deleted_round_is_not_skipped():
     group = Group(SETTINGS, 5).run()
     with pytest.raises(CannotRestore, match="the updates combined in round 1 are no longer known"):
         repeated(group.settings, 0, group.streams[0], group.topic[0][1:], 0, None, [150])
@@ -174,7 +174,7 @@ def test_rounds_of_an_older_history_are_not_repeated():
     assert [header.round_number for header, _ in latest_history([*log, record.value])] == [1]
 
 
-def test_a_snapshot_says_how_partitions_share(tmp_path):
+def test_a_snapshot_has_the_settings_of_the_exchange(tmp_path):
     model = Model(SETTINGS, 3)
     model.exchange.replay([], 0)
     model.exchange.start(2, {})
@@ -188,7 +188,7 @@ def test_a_snapshot_says_how_partitions_share(tmp_path):
         snapshot.read(blob, other)
 
 
-def test_a_minute_is_what_was_written_and_keys_are_used_again():
+def test_an_exchange_record_is_read_as_written_and_keys_are_reused():
     group = Group(SETTINGS, 5).run()
     likes = [exchange.template for exchange in group.models[1].exchange.averagers]
     for value in group.topic[1]:
@@ -200,7 +200,7 @@ def test_a_minute_is_what_was_written_and_keys_are_used_again():
     assert read_record_header(b"[]") is None
 
 
-def test_the_ring_of_gossip():
+def test_gossip_partners_form_a_ring():
     assert [neighbours(0, n, GOSSIP) for n in (1, 2, 3, 8)] == [set(), {1}, {1, 2}, {1, 7}]
     assert [neighbour_weight(0, n, GOSSIP) for n in (2, 8)] == [1 / 2, 1 / 3]
     assert neighbours(2, 4, AVERAGE) == {0, 1, 3}
@@ -208,12 +208,12 @@ def test_the_ring_of_gossip():
 
 
 @pytest.mark.parametrize("text", ["", "mean:rows=5", "average:rows=0", "average:rows=x", "gossip:every=3", "average:"])
-def test_a_wrong_share_is_told(text):
+def test_an_invalid_share_option_is_refused(text):
     with pytest.raises(UsageFailure, match="write average:rows=N or gossip:rows=N, N >= 1"):
         SharingOption.parse(text)
 
 
-def test_share_needs_transactions():
+def test_sharing_models_needs_transactions():
     assert SharingOption.parse("gossip") == SharingOption("gossip", 100)
     assert str(SharingOption.parse(" average:rows=7")) == "average:rows=7"
     with pytest.raises(UsageFailure, match="--share-models needs --guarantee exactly-once"):
@@ -221,7 +221,7 @@ def test_share_needs_transactions():
     assert "E.g.shares" in WorkerSettings("h:1", "E", "g", SETTINGS).topics.outputs()
 
 
-def test_a_frozen_champion_and_mixtures_have_nothing_to_share():
+def test_frozen_champions_and_mixtures_cannot_be_shared():
     model = Model(model_settings("auto", "pa1", share=AVERAGE), 0)
     model.exchange.replay([], 0)
     model.exchange.start(2, {})

@@ -48,7 +48,7 @@ def with_header(old: bytes, **changes: Any) -> bytes:
      {"maps": tuple(learners.Spec.parse(t) for t in ("polynomial:degree=2", "hashing:buckets=8,seed=3")), "window": 7}],
     ids=["plain", "as they are", "labels", "maps"],
 )  # fmt: skip
-def test_a_snapshot_is_a_model_file_and_goes_on_as_the_model_would(rest: dict[str, Any]) -> None:
+def test_a_snapshot_is_a_model_file_and_continues_as_the_model_would(rest: dict[str, Any]) -> None:
     original = Model(model_settings("arow", "no_change", **rest), 3)
     first, more = records(events(200)), records(events(100, seed=6), first=200)
     original.advance(first)
@@ -60,7 +60,7 @@ def test_a_snapshot_is_a_model_file_and_goes_on_as_the_model_would(rest: dict[st
     assert [p.tobytes() for p in again.save().parts] == [p.tobytes() for p in original.save().parts]
 
 
-def test_what_it_says(tmp_path: Path) -> None:
+def test_a_model_file_lists_its_contents(tmp_path: Path) -> None:
     path = tmp_path / "a.driftway"
     model_file.save(path, blob())
     found = model_file.load(path)
@@ -74,7 +74,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path], "no temporary file stays"
 
 
-def test_a_model_goes_on_with_events_as_they_are_written_now() -> None:
+def test_a_model_continues_with_events_in_the_current_format() -> None:
     events = EventSchema.parse(["a"], label="good")
     fields = model_file.unpack(blob(events=events), "fields.driftway")
     form = EventFormat("avro", "http://127.0.0.1:1", (("timeout", "1"),))
@@ -93,7 +93,7 @@ def test_a_model_with_a_snapshot_in_a_topic_reads_an_origin_too() -> None:
     assert (offset, saved.rows) == (120, model.rows)
 
 
-def test_a_trained_learner_stands_in_the_file_as_it_stood(tmp_path: Path) -> None:
+def test_a_trained_learner_is_stored_unchanged(tmp_path: Path) -> None:
     X, y = drifting(regression=False)
     learner = perceptron(X, y)
     found = written(tmp_path / "t.driftway", learner, ["a", "b", "c", "d"])
@@ -115,7 +115,7 @@ def test_a_trained_learner_stands_in_the_file_as_it_stood(tmp_path: Path) -> Non
         ("scaled:ova:pa1", {"C": 0.5}, "scaled:ova:pa1:C=0.5", True),
     ],
 )
-def test_a_trained_spec_names_what_is_not_the_default(
+def test_a_trained_spec_names_parameters_other_than_the_default(
     tmp_path: Path, name: str, given: dict[str, Any], text: str, standardize: bool
 ) -> None:
     found = written(tmp_path / "t.driftway", learners.create(name, 3, **given))
@@ -124,13 +124,13 @@ def test_a_trained_spec_names_what_is_not_the_default(
     assert found.model().champion.identity() == learners.create(name, 3, **given).identity()
 
 
-def test_a_learner_behind_a_standardiser_is_no_trained_one() -> None:
+def test_a_learner_behind_a_standardiser_does_not_count_as_trained() -> None:
     learner = learners.create("arow", 3, standardize=True)
     with pytest.raises(ValueError, match="arow makes a different learner than the trained one"):
         model_file.trained(learner, None, Target(), {})
 
 
-def test_a_warm_start_holds_the_champion(tmp_path: Path) -> None:
+def test_a_warm_start_has_the_champion(tmp_path: Path) -> None:
     found = model_file.unpack(blob(), "x.driftway")
     for frozen in (False, True):
         warm = found.warm_start(frozen)
@@ -142,7 +142,7 @@ def test_a_warm_start_holds_the_champion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_an_identity_says_how_a_model_began(frozen: bool) -> None:
+def test_an_identity_describes_how_a_model_began(frozen: bool) -> None:
     began = model_file.unpack(blob(), "x.driftway")
     settings = model_settings("arow", "no_change", warm=began.warm_start(frozen))
     model = Model(settings, 3)
@@ -167,16 +167,16 @@ def refusal(content: bytes) -> str:
 
 
 @pytest.mark.parametrize("length", [0, 3])
-def test_next_to_nothing_is_no_model_file(length: int) -> None:
+def test_a_tiny_file_is_refused(length: int) -> None:
     assert refusal(b"DW\x00"[:length]) == "x.driftway is not a model file of Driftway"
 
 
 @pytest.mark.parametrize("left", [-1, -16, -17, -300, 4, 9, 40])
-def test_a_truncated_file(left: int) -> None:
+def test_a_truncated_file_is_refused(left: int) -> None:
     assert refusal(blob()[:left]) == ("x.driftway cannot be used: the snapshot is damaged: its checksum does not match")
 
 
-def test_any_flipped_bit_is_found() -> None:
+def test_any_flipped_bit_is_detected() -> None:
     whole = blob()
     places = [*range(0, 40), *range(40, len(whole), 97), *range(len(whole) - 20, len(whole))]
     for place in places:
@@ -187,17 +187,17 @@ def test_any_flipped_bit_is_found() -> None:
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(100), b"a,b,y\n1,2,0\n", bytes(5000)])
-def test_a_foreign_file(content: bytes) -> None:
+def test_a_file_of_another_kind_is_refused(content: bytes) -> None:
     assert refusal(content) == "x.driftway is not a model file of Driftway"
 
 
-def test_a_file_from_before_the_own_functions() -> None:
+def test_a_file_from_before_the_own_elementary_functions_is_refused() -> None:
     assert refusal(with_header(blob(), format=1)).startswith(
         "x.driftway cannot be used: the snapshot has format 1, from before Driftway had its own exp and log"
     )
 
 
-def test_a_newer_format() -> None:
+def test_a_newer_format_is_refused() -> None:
     whole = blob()
     assert refusal(with_header(whole, format=3)) == (
         "x.driftway cannot be used: the snapshot has format 3, this version reads up to 2"
@@ -213,7 +213,7 @@ def test_a_newer_format() -> None:
         {"schema": {"names": None}}, {"model": {"learners": "arow", "states": []}},
     ],
 )  # fmt: skip
-def test_a_header_that_says_nonsense(changes: dict[str, Any]) -> None:
+def test_an_invalid_header_is_refused(changes: dict[str, Any]) -> None:
     assert refusal(with_header(blob(), **changes)) == (
         "x.driftway cannot be used: the snapshot is intact, but this version does not understand its header"
     )
@@ -241,7 +241,7 @@ def identity(**changes: Any) -> dict[str, Any]:
         ({"states": [{}, {}]}, "other parameters or another state layout"),
     ],
 )
-def test_a_model_that_this_version_does_not_have(changes: dict[str, Any], words: str) -> None:
+def test_a_learner_unknown_to_this_version_is_refused(changes: dict[str, Any], words: str) -> None:
     assert words in refusal(with_header(blob(), model=identity(**changes)))
 
 
@@ -262,7 +262,7 @@ def test_a_state_whose_counts_are_beyond_their_slots_is_refused(learner: str) ->
         crafted.model()
 
 
-def test_a_snapshot_from_before_the_first_event_is_no_beginning() -> None:
+def test_a_snapshot_from_before_the_first_event_is_refused_as_a_start() -> None:
     model = Model(model_settings("arow"), 3)
     found = model_file.unpack(snapshot.write(model, model.save(), 0), "x.driftway")
     assert found.model().schema is None
@@ -272,7 +272,7 @@ def test_a_snapshot_from_before_the_first_event_is_no_beginning() -> None:
         found.warm_start()
 
 
-def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_or_written_are_one_sentence(tmp_path: Path) -> None:
     for path, words in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(UsageFailure, match=f"cannot read {path}: {words}"):
             model_file.load(path)
@@ -285,7 +285,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["folder"], "no temporary file stays"
 
 
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path = tmp_path / "a.driftway"
     path.write_bytes(b"old")
     model_file.save(path, b"new")

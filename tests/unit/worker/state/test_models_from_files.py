@@ -88,7 +88,7 @@ def test_a_place_keeps_what_was_relearned_when_it_gets_the_states_of_files() -> 
     assert lacks == places[0]
 
 
-def test_a_state_with_a_chunk_that_lacks_or_was_altered_is_none() -> None:
+def test_a_state_with_a_missing_or_altered_chunk_is_ignored() -> None:
     state = state_of("it.driftway", StoredLearner({"learner": "pa1"}, None, b"12345678" * 200_000))
     unread = replace(state, learner=None)
     assert collected(state, slice(1)).of(unread).learner is None
@@ -104,13 +104,13 @@ def test_a_state_with_a_chunk_that_lacks_or_was_altered_is_none() -> None:
     ['1', '{}', '{"name":"a","digest":"00","chunks":1}', '{"name":"a","digest":"%s","chunks":0}' % ("0" * 32),
      '{"name":"a","digest":"%s","chunks":100000}' % ("0" * 32), '{"name":1,"digest":"%s","chunks":1}' % ("0" * 32)],
 )  # fmt: skip
-def test_what_is_no_state_is_refused(file: str) -> None:
+def test_a_value_that_is_not_a_state_is_refused(file: str) -> None:
     with pytest.raises(Malformed):
         ModelPlan.parse(b'{"plan":2,"models":[{"learner":"pa1","file":%s}]}' % file.encode())
 
 
 @pytest.mark.parametrize("learner", ["arow", "scaled:pa1", "auto"])
-def test_it_goes_on_as_the_model_of_the_file_does(learner: str) -> None:
+def test_a_challenger_from_a_file_continues_as_the_files_model_does(learner: str) -> None:
     settings = model_settings(learner)
     model = from_file(file_of(settings), learned(SETTINGS))
     assert model.name == learner
@@ -123,7 +123,7 @@ def test_it_goes_on_as_the_model_of_the_file_does(learner: str) -> None:
     assert following.learners[1].state.memory.tobytes() == alone.champion.state.memory.tobytes()
 
 
-def test_a_model_that_is_there_keeps_its_state_and_one_that_was_dropped_begins_from_the_file_again() -> None:
+def test_an_existing_model_keeps_its_state_and_a_dropped_one_restarts_from_the_file() -> None:
     model = from_file(file_of(model_settings("arow")), learned(SETTINGS))
     second, stored = plan(model), state_with(model).learner
     assert stored is not None
@@ -138,7 +138,7 @@ def test_a_model_that_is_there_keeps_its_state_and_one_that_was_dropped_begins_f
     assert again.learners[1].state.memory.tobytes() == stored.memory
 
 
-def test_a_state_that_was_not_read_or_is_of_other_features_is_passed_over() -> None:
+def test_a_state_that_is_unread_or_has_other_features_is_skipped() -> None:
     model = from_file(file_of(model_settings("arow")), learned(SETTINGS))
     unread = ModelPlan.parse(plan(model).write())
     assert "it.driftway is missing" in str(why_not(unread, SETTINGS))
@@ -163,7 +163,7 @@ MULTI = Target(CLASSIFICATION, 3)
 
 
 @pytest.mark.parametrize(
-    ("settings", "rows", "group", "said"),
+    ("settings", "rows", "group", "message"),
     [
         (model_settings("rls", task="regression"), WHOLE, SETTINGS, "has regression, the group classification with 2"),
         (replace(SETTINGS, target=MULTI), WHOLE, SETTINGS, "with 3 classes, the group classification with 2 classes"),
@@ -173,16 +173,16 @@ MULTI = Target(CLASSIFICATION, 3)
         (SETTINGS, named("a", "b"), SETTINGS, "learned from 2 features"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused_in_a_sentence(
-    settings: ModelSettings, rows: Any, group: ModelSettings, said: str
+def test_a_file_that_does_not_fit_is_refused_in_one_sentence(
+    settings: ModelSettings, rows: Any, group: ModelSettings, message: str
 ) -> None:
     settings = replace(settings, specs=(Spec.parse("mc_arow" if settings.target == MULTI else settings.specs[0].text),))
-    with pytest.raises(UsageFailure, match=said):
+    with pytest.raises(UsageFailure, match=message):
         from_file(file_of(settings, rows), learned(group))
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "said"),
+    ("theirs", "ours", "message"),
     [
         (named("a", "b"), named("a", "c"), "other names"),
         (records([b'{"x":[1,2],"y":1}'] * 200), named("a", "b"), "only by their order"),
@@ -190,12 +190,12 @@ def test_a_file_that_does_not_fit_is_refused_in_a_sentence(
         (named("b", "a"), named("a", "b"), None),
     ],
 )
-def test_features_must_have_the_same_names(theirs: Any, ours: Any, said: str | None) -> None:
+def test_features_must_have_the_same_names(theirs: Any, ours: Any, message: str | None) -> None:
     file = file_of(model_settings("arow"), theirs)
-    if said is None:
+    if message is None:
         assert from_file(file, learned(SETTINGS, ours)).name == "arow"
         return
-    with pytest.raises(UsageFailure, match=said):
+    with pytest.raises(UsageFailure, match=message):
         from_file(file, learned(SETTINGS, ours))
 
 

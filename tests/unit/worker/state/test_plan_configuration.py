@@ -48,7 +48,7 @@ def alarms(outputs: list[Outputs], least: int = PLACE) -> list[tuple[int, str]]:
     return [(one.offset, one.detector) for part in outputs for one in part.alarms if one.offset >= least]
 
 
-def test_what_a_plan_says_is_stored_and_the_rest_is_as_the_options_say() -> None:
+def test_settings_of_a_plan_are_stored_and_the_others_come_from_the_options() -> None:
     full, bare = (plan(2, Configuration((QUICK, OTHER), 20, 5, coverage)) for coverage in (0.9, NO_COVERAGE))
     assert ModelPlan.parse(full.write()) == full
     assert ModelPlan.parse(bare.write()) == bare, "a plan that says its window, and no coverage, has none"
@@ -67,7 +67,7 @@ def test_what_a_plan_says_is_stored_and_the_rest_is_as_the_options_say() -> None
     "more", ['"window":0', '"window":"9"', '"accuracy_every":0', '"detectors":"ddm"', '"detectors":["ddm:x"]',
              '"detectors":["ddm","ddm"]', '"detectors":[1]'],
 )  # fmt: skip
-def test_what_is_no_plan_is_refused(more: str) -> None:
+def test_an_invalid_plan_is_refused(more: str) -> None:
     with pytest.raises(Malformed):
         ModelPlan.parse(b'{"plan":2,"models":[{"learner":"pa1"}],%s}' % more.encode())
 
@@ -80,14 +80,14 @@ def test_what_is_no_plan_is_refused(more: str) -> None:
         ("ddm", model_settings("rls", task="regression"), "counts mistakes"),
     ],
 )
-def test_detectors_that_cannot_be(detectors: str, settings: Any, words: str) -> None:
+def test_invalid_detectors_of_a_plan_are_refused(detectors: str, settings: Any, words: str) -> None:
     named = ModelPlan(
         2, tuple(map(PlannedModel, settings.specs)), configuration=Configuration((Spec.parse(detectors),))
     )
     assert words in str(why_not(named, settings))
 
 
-def test_with_a_shorter_window_points_are_those_of_a_model_that_had_it_from_the_first_row_on() -> None:
+def test_points_with_a_shorter_window_equal_those_of_a_model_that_always_had_it() -> None:
     _, outputs = followed(plan(2, Configuration(window=25, accuracy_every=7)))
     always = Model(replace(SETTINGS, window=25, accuracy_every=7), 3, "g")
     always.advance(WHOLE.before(PLACE))
@@ -95,7 +95,7 @@ def test_with_a_shorter_window_points_are_those_of_a_model_that_had_it_from_the_
     assert got == want != []
 
 
-def test_a_longer_window_begins_anew_and_learners_go_on() -> None:
+def test_a_longer_window_starts_empty_and_learners_continue() -> None:
     model, outputs = followed(plan(2, Configuration(window=1000)))
     labels = json.loads(outputs[1].points[-1][1])["labels"]
     assert 0 < labels <= len(WHOLE) - PLACE
@@ -106,7 +106,7 @@ def test_a_longer_window_begins_anew_and_learners_go_on() -> None:
     ]
 
 
-def test_a_detector_that_stays_goes_on_and_another_begins() -> None:
+def test_an_existing_detector_continues_and_a_new_one_starts() -> None:
     _, before = followed()
     _, outputs = followed(plan(2, Configuration((OTHER, QUICK))))
     kept = [one for one in alarms(outputs) if one[1] == QUICK.text]
@@ -120,7 +120,7 @@ def test_a_detector_that_stays_goes_on_and_another_begins() -> None:
     assert {point["drift"] for point in points(off[1:])} == {None}
 
 
-def test_an_alarm_that_no_point_has_told_yet_is_told_by_the_next_one() -> None:
+def test_an_alarm_before_a_plan_is_reported_by_the_next_accuracy_point() -> None:
     last = next(offset for offset, _ in alarms(followed()[1], 0) if (offset + 1) % 10)
     model = Model(SETTINGS, 3, "g")
     model.advance(WHOLE.before(last + 1))
@@ -128,7 +128,7 @@ def test_an_alarm_that_no_point_has_told_yet_is_told_by_the_next_one() -> None:
     assert points([following.advance(WHOLE.after(last + 1))])[0]["drift"][QUICK.text] == last
 
 
-def test_with_another_champion_detectors_begin_anew() -> None:
+def test_detectors_restart_with_another_champion() -> None:
     _, outputs = followed(plan(2, AS_OPTIONS, "no_change", "perceptron"))
     begun = Model(replace(SETTINGS, detectors=()), 3, "g")
     begun.advance(WHOLE.before(PLACE))
@@ -136,7 +136,7 @@ def test_with_another_champion_detectors_begin_anew() -> None:
     assert alarms(outputs) == alarms([swapped.advance(WHOLE.after(PLACE))])
 
 
-def test_a_plan_that_says_nothing_means_the_options_after_one_that_does() -> None:
+def test_a_plan_without_settings_returns_to_those_of_the_options() -> None:
     """As a restore from a snapshot of it does, which knows the options and this plan only."""
     silent = plan(3, AS_OPTIONS)
     model, _ = followed(plan(2, Configuration((), 5, 3)), silent)
@@ -155,7 +155,7 @@ def test_a_snapshot_of_a_plan_is_read_by_its_model_whatever_the_options_say() ->
     assert [part.tobytes() for part in found.model.save().parts] == [part.tobytes() for part in model.save().parts]
 
 
-def test_what_changes_is_told() -> None:
+def test_changes_of_a_plan_are_described() -> None:
     present = Configuration((QUICK,), 40, 10)
     following = changed(present, Configuration((OTHER, QUICK), 100))
     assert following == Configuration((OTHER, QUICK), 100, 10)
@@ -170,6 +170,6 @@ def test_what_changes_is_told() -> None:
         changed(present, Configuration(window=40))
 
 
-def test_the_first_plan_may_say_it_too() -> None:
+def test_the_first_plan_may_have_settings_too() -> None:
     first = first_plan(SETTINGS.specs, configuration=Configuration.of(SETTINGS))
     assert ModelPlan.parse(first.write()) == first

@@ -69,7 +69,7 @@ def without(outputs: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
     return [{key: value for key, value in one.items() if key not in names} for one in outputs]
 
 
-def test_weights_of_features_that_stay_are_kept_and_those_of_others_begin_as_new() -> None:
+def test_weights_of_kept_features_are_kept_and_those_of_new_ones_start_empty() -> None:
     model = Model(of_fields("a", "b", "c", standardize=False), 3)
     run(model, fields(), end=PLACE)
     weights = [one.state["weight"].copy() for one in model.learners]
@@ -95,7 +95,7 @@ def test_events_with_an_object_x_change_their_features_by_name() -> None:
 
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("before", ["abc", "x"])
-def test_a_snapshot_of_a_plan_with_other_features_goes_on_bit_for_bit(before: str, standardize: bool) -> None:
+def test_a_snapshot_of_a_plan_with_other_features_continues_bit_for_bit(before: str, standardize: bool) -> None:
     """However its rows are cut, with the options of the first plan."""
     if before == "x":
         settings, values, later = ModelSettings((Spec.parse("arow"),)), named("a", "b", "c"), named("a", "c", "d")
@@ -119,7 +119,7 @@ def test_a_snapshot_of_a_plan_with_other_features_goes_on_bit_for_bit(before: st
 
 
 @pytest.mark.parametrize("wait", [None, LabelWait(100)])
-def test_a_feature_added_later_is_as_one_that_was_always_there_and_0(wait: LabelWait | None) -> None:
+def test_a_feature_added_later_equals_one_that_was_always_0(wait: LabelWait | None) -> None:
     """With labels up to 30 rows late too: rows that wait have the value that stands for a missing one."""
     values = fields(place=PLACE)
     if wait is not None:
@@ -164,7 +164,7 @@ def test_rows_that_wait_have_the_indicator_of_a_new_feature() -> None:
     assert (ours[waiting, 1:] == [2.0, 1.0]).all()
 
 
-def test_what_fills_in_missing_values_goes_on() -> None:
+def test_replacements_of_missing_values_continue() -> None:
     model = Model(of_fields("a:missing=mean", "b", "c:missing=last"), 3)
     run(model, fields(), end=PLACE)
     assert model.imputer is not None
@@ -185,7 +185,7 @@ def test_columns_of_a_hash_of_another_width_are_new() -> None:
     np.testing.assert_array_equal(weight[8:], kept)
 
 
-def test_a_model_that_cannot_go_on_begins_anew_or_the_plan_is_not_taken() -> None:
+def test_a_model_that_cannot_continue_restarts_or_the_plan_is_refused() -> None:
     settings = of_fields("a", "b", "c", learners=("pa1", "kernel_perceptron"))
     model = Model(settings, 3)
     run(model, fields(), end=PLACE)
@@ -246,18 +246,18 @@ def test_a_plan_stores_its_features() -> None:
         ({}, "features from headers, @header.h, need workers"),
     ],
 )
-def test_what_workers_cannot_do_is_said(more: dict[str, Any], why: str) -> None:
+def test_changes_that_workers_cannot_make_are_refused_with_the_reason(more: dict[str, Any], why: str) -> None:
     settings = of_fields("a", learners=("pa1",), **more)
     assert why in (why_not(plan("a", "@header.h", models=("pa1",)), settings) or "")
     assert why_not(plan("a", models=("pa1",)), settings) is None
 
 
-def test_a_feature_that_cannot_be_is_said() -> None:
+def test_an_invalid_feature_is_refused_with_the_reason() -> None:
     assert "is given twice" in (why_not(plan("a:missing=0,missing=1"), of_fields("a")) or "")
     assert "two features make a column a" in (why_not(plan("a", "b:as=a"), of_fields("a")) or "")
 
 
-def test_the_next_plan_says_which_models_begin_anew() -> None:
+def test_the_next_plan_lists_the_models_that_restart() -> None:
     settings = of_fields("a", learners=("pa1", "auto"))
     newest = first_plan(settings.specs, configuration=Configuration.of(settings))
     other = replace(newest.configuration, features=("a", "b"))

@@ -53,7 +53,7 @@ def test_a_history_is_read_as_the_command_prints_it_or_line_by_line(tmp_path: Pa
     assert history.partitions == [0, 1]
 
 
-def test_where_a_plan_was_taken_counts_before_where_it_was_to_be_taken(tmp_path: Path) -> None:
+def test_the_offset_where_a_plan_was_applied_overrides_the_planned_one(tmp_path: Path) -> None:
     asked = {"plan": 2, "models": [{"learner": "arow"}], "at": {"0": 30, "1": 30}}
     assert [one.offset for one in read_history(written(tmp_path, FIRST, asked)).places(1)] == [30]
     taken = read_history(written(tmp_path, FIRST, asked | {"taken_at": {"1": 35}}))
@@ -61,7 +61,7 @@ def test_where_a_plan_was_taken_counts_before_where_it_was_to_be_taken(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "message"),
     [
         ([], "plan 1, with which every partition begins, is missing"),
         ([SECOND], "the first one is plan 2"),
@@ -75,14 +75,14 @@ def test_where_a_plan_was_taken_counts_before_where_it_was_to_be_taken(tmp_path:
         ([FIRST, 7], "entry 2 is"),
     ],
 )  # fmt: skip
-def test_what_is_no_history_is_refused_with_the_reason(tmp_path: Path, objects: list[Any], said: str) -> None:
+def test_an_invalid_history_is_refused_with_the_reason(tmp_path: Path, objects: list[Any], message: str) -> None:
     with pytest.raises(UsageFailure) as refused:
         read_history(written(tmp_path, *objects))
-    assert said in str(refused.value), str(refused.value)
+    assert message in str(refused.value), str(refused.value)
     assert "models history --json" in str(refused.value)
 
 
-def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match="cannot read"):
         read_history(str(tmp_path / "none.json"))
     (tmp_path / "text").write_text(json.dumps(FIRST) + "\nplan 2", encoding="utf-8")
@@ -91,15 +91,15 @@ def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [("no_such_learner", "no learner"), ("pa1:C=-1", "C must be"), ("ogd_huber", "regression")],
 )  # fmt: skip
-def test_plans_are_checked_as_workers_do(tmp_path: Path, wrong: str, said: str) -> None:
+def test_plans_are_checked_as_workers_do(tmp_path: Path, wrong: str, message: str) -> None:
     history = read_history(written(tmp_path, FIRST, SECOND | {"models": [{"learner": wrong}]}))
     with pytest.raises(UsageFailure) as refused:
         history.require_possible(model_settings("pa1"))
     assert "plan 2: " in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) ->
     assert (place.relearned.models, place.relearned.offset, place.relearned.records) == (("arow",), 0, 40)
 
 
-def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
+def test_a_run_applies_each_plan_at_its_offset_however_the_rows_are_cut() -> None:
     plans = [ModelPlan(n, (PlannedModel(Spec.parse(name)),)) for n, name in ((2, "arow"), (3, "dfop"), (4, "pa1"))]
     places = [PlanPlace(offset, plan) for offset, plan in zip((40, 40, 90), plans, strict=True)]
     settings = ModelSettings((Spec.parse("pa1"),))
@@ -155,7 +155,7 @@ def listened(model: Model, figures: list[EmittedFigures], judged: list[Judged]) 
 
 
 @pytest.mark.parametrize("wait", [None, "50", "30"])
-def test_figures_of_what_was_emitted_are_those_of_accuracy_points(wait: str | None) -> None:
+def test_figures_of_emitted_predictions_equal_those_of_accuracy_points(wait: str | None) -> None:
     """Also where waiting rows use the same places again within a batch."""
     settings = model_settings("dfop:mu=0.01", wait=None if wait is None else LabelWait.parse(wait))
     values = late_stream(LATE, seed=3)

@@ -46,7 +46,7 @@ def states(model: Model) -> dict[str, bytes]:
     return {name: one.state.memory.tobytes() for name, one in zip(model.plan.names, model.learners, strict=True)}
 
 
-def test_a_plan_is_stored_as_it_is() -> None:
+def test_a_plan_is_read_as_it_was_stored() -> None:
     made = replace(plan(3, "pa1:C=1<pa1", "arow", p0=7, p12=9), made_at=1_700_000_000_000, change="set pa1 C=1")
     assert ModelPlan.parse(made.write()) == made
     assert PlanPlace.parse(PlanPlace(41, made).write()) == PlanPlace(41, made)
@@ -61,12 +61,12 @@ def test_a_plan_is_stored_as_it_is() -> None:
         b'{"plan":2,"models":[{"learner":"pa1"}],"at":{"1":-1}}', b'{"plan":2,"models":[{"learner":"pa1"}],"at":[1]}',
     ],
 )  # fmt: skip
-def test_what_is_no_plan_is_refused(value: bytes | None) -> None:
+def test_an_invalid_plan_is_refused(value: bytes | None) -> None:
     with pytest.raises(Malformed):
         ModelPlan.parse(value)
 
 
-def test_models_that_stay_keep_their_states_wherever_they_stand() -> None:
+def test_kept_models_keep_their_states_at_any_position() -> None:
     before = learned()
     kept = states(before)
     after = before.followed_by(plan(2, "arow", "pa1", "dfop"))
@@ -77,7 +77,7 @@ def test_models_that_stay_keep_their_states_wherever_they_stand() -> None:
     assert after.rows == before.rows
 
 
-def test_a_challenger_is_tested_on_while_its_champion_stays() -> None:
+def test_the_test_of_a_challenger_continues_while_its_champion_stays() -> None:
     before = learned()
     same, promoted = before.followed_by(plan(2, "pa1", "dfop", "arow")), before.followed_by(plan(2, "arow", "pa1"))
     assert same.latest_points()["arow"] == before.latest_points()["arow"]
@@ -96,7 +96,7 @@ def test_a_promotion_changes_nothing_but_whose_predictions_are_written() -> None
     assert got == want
 
 
-def test_changed_parameters_go_on_with_the_state_and_another_kind_begins_empty() -> None:
+def test_changed_parameters_keep_the_state_and_another_learner_starts_empty() -> None:
     before = learned()
     after = before.followed_by(plan(2, "pa1:C=1<pa1", "pa2<pa1", "dfop<arow"))
     assert states(after)["pa1:C=1"] == states(before)["pa1"]
@@ -110,7 +110,7 @@ def test_changed_parameters_go_on_with_the_state_and_another_kind_begins_empty()
     assert states(after)["pa1:C=1"] != states(before)["pa1"]
 
 
-def test_a_plan_taken_anywhere_gives_the_bits_of_one_run_over_the_same_rows() -> None:
+def test_a_plan_applied_anywhere_gives_the_bits_of_one_run() -> None:
     """However the rows are cut into batches, and whether the state was saved in between."""
     whole = learned().followed_by(plan(2, "arow", "dfop"))
     want = whole.advance(ROWS.after(60)).predictions.to_list()
@@ -128,7 +128,7 @@ def test_a_plan_taken_anywhere_gives_the_bits_of_one_run_over_the_same_rows() ->
     assert got == want
 
 
-def test_a_snapshot_says_its_plan_and_is_read_by_a_model_of_it_only() -> None:
+def test_a_snapshot_names_its_plan_and_is_read_only_by_models_of_that_plan() -> None:
     model = learned().followed_by(plan(2, "arow", "pa1"))
     blob = snapshot.write(model, model.save(), 60)
     header = snapshot.read_snapshot_header(blob)
@@ -143,7 +143,7 @@ def test_a_snapshot_says_its_plan_and_is_read_by_a_model_of_it_only() -> None:
     assert unplanned.plan is None
 
 
-def test_packed_predictions_say_their_plan_too() -> None:
+def test_packed_predictions_have_the_number_of_their_plan() -> None:
     packed = replace(SETTINGS, output_form=PACKED)
     first = learned(packed)
     assert decode_predictions(first.advance(ROWS.after(60)).predictions.to_list()).plan.tolist() == [1] * 60
@@ -157,13 +157,13 @@ def test_packed_predictions_say_their_plan_too() -> None:
     ("models", "words"),
     [(("nothing",), "nothing"), (("pa1:D=1",), "D"), (("pa1:C=-1",), "C"), (("mc_arow",), None)],
 )
-def test_plans_that_cannot_be(models: tuple[str, ...], words: str | None) -> None:
+def test_impossible_plans_are_refused(models: tuple[str, ...], words: str | None) -> None:
     why = why_not(plan(2, *models), SETTINGS)
     assert (why is None) == (words is None), why
     assert words is None or words in str(why)
 
 
-def test_too_few_features_for_a_learner_are_told() -> None:
+def test_too_few_features_for_a_learner_are_reported() -> None:
     with pytest.raises(Failure):
         learned().followed_by(plan(2, "pa1", "unknown_learner"))
 
@@ -171,14 +171,14 @@ def test_too_few_features_for_a_learner_are_told() -> None:
 # Where a partition takes them.
 
 
-def test_a_plan_without_an_offset_is_taken_by_the_next_commit() -> None:
+def test_a_plan_without_an_offset_is_applied_by_the_next_commit() -> None:
     changes = PlanChanges(3, [plan(2, "pa1", p0=5)])
     assert changes.due(1, 40, 41, committing=False) is None
     assert changes.due(1, 40, 40, committing=True) == PlanPlace(40, changes._known[0])
     assert changes.cut(1, 40) is None
 
 
-def test_a_plan_with_an_offset_is_taken_there_or_if_that_has_passed_by_the_next_commit() -> None:
+def test_a_plan_with_an_offset_is_applied_there_or_if_passed_by_the_next_commit() -> None:
     changes = PlanChanges(3, [plan(2, "pa1", p3=50)])
     assert changes.cut(1, 40) == 50
     assert changes.due(1, 40, 49, committing=False) is None
@@ -193,7 +193,7 @@ def test_a_plan_with_an_offset_is_taken_there_or_if_that_has_passed_by_the_next_
     assert late.offset == 51
 
 
-def test_plans_are_taken_in_order_so_one_without_an_offset_does_not_hold_back_the_next() -> None:
+def test_plans_are_applied_in_order_and_one_without_an_offset_blocks_no_other() -> None:
     second, third, fourth = plan(2, "pa1"), plan(3, "arow", p3=90), plan(4, "dfop", p3=60)
     changes = PlanChanges(3, [second, third, fourth])
     assert changes.cut(1, 40) == 60
@@ -204,7 +204,7 @@ def test_plans_are_taken_in_order_so_one_without_an_offset_does_not_hold_back_th
     assert changes.due(3, 91, 91, committing=True) == PlanPlace(91, fourth)
 
 
-def test_no_plan_is_taken_among_rows_that_are_committed() -> None:
+def test_no_plan_is_applied_among_committed_rows() -> None:
     changes = PlanChanges(3, [plan(2, "pa1", p3=50)])
     changes.restart((), committed=80)
     assert changes.cut(1, 40) is None
@@ -214,7 +214,7 @@ def test_no_plan_is_taken_among_rows_that_are_committed() -> None:
     assert late.offset == 80
 
 
-def test_recorded_places_come_before_everything_else() -> None:
+def test_recorded_places_take_precedence() -> None:
     second, third = plan(2, "pa1"), plan(3, "arow", p3=90)
     changes = PlanChanges(3, [second, third])
     changes.restart([PlanPlace(50, second)], committed=80)
@@ -226,7 +226,7 @@ def test_recorded_places_come_before_everything_else() -> None:
     assert changes.cut(2, 60) == 90
 
 
-def test_a_plan_passed_over_is_never_taken_and_the_next_one_is() -> None:
+def test_a_skipped_plan_is_never_applied_and_the_next_one_is() -> None:
     second, third = plan(2, "pa1"), plan(3, "arow")
     changes = PlanChanges(3, [second, third])
     changes.pass_over(PlanPlace(40, second), "it is wrong")

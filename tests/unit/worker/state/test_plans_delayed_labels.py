@@ -51,7 +51,7 @@ def waiting_at(values: list[bytes], place: int) -> list[bytes]:
     ("task", "learner"),
     [("classification", "arow"), ("classification", "auto"), ("regression", "dfop"), ("regression", "auto")],
 )
-def test_a_new_model_predicts_the_rows_that_wait_as_if_they_came_now(task: str, learner: str) -> None:
+def test_a_new_model_predicts_waiting_rows_as_if_they_arrived_now(task: str, learner: str) -> None:
     values = late_stream(500, 5, task=task)
     first = "majority_class" if task == "classification" else "pa1_regressor"
     model = Model(settings_for(task, first), 3)
@@ -67,7 +67,7 @@ def test_a_new_model_predicts_the_rows_that_wait_as_if_they_came_now(task: str, 
     assert model.learners[0].state.memory.tobytes() == alone.learners[0].state.memory.tobytes()
 
 
-def test_models_that_stay_keep_what_they_predicted() -> None:
+def test_kept_models_keep_their_predictions_of_waiting_rows() -> None:
     values = late_stream(500, 7)
     both = Model(settings_for("classification", "dfop", "auto"), 3)
     outs = both.advance(records(values))
@@ -85,7 +85,7 @@ def test_models_that_stay_keep_what_they_predicted() -> None:
 
 
 @pytest.mark.parametrize("models", [("arow", "dfop"), ("dfop:mu=0.05<dfop", "dfop"), ("auto",)])
-def test_a_plan_taken_anywhere_gives_the_bits_of_one_run_over_the_same_rows(models: tuple[str, ...]) -> None:
+def test_a_plan_applied_anywhere_gives_the_bits_of_one_run(models: tuple[str, ...]) -> None:
     """However the rows are cut into batches, and whether the state was saved on either side of the place."""
     values, settings = late_stream(500, 3), settings_for("classification", "dfop", "majority_class")
     whole = Model(settings, 3)
@@ -107,7 +107,7 @@ def test_a_plan_taken_anywhere_gives_the_bits_of_one_run_over_the_same_rows(mode
         assert [part.tobytes() for part in model.save().parts] == [part.tobytes() for part in whole.save().parts]
 
 
-def test_a_plan_before_the_first_event_waits_for_no_row() -> None:
+def test_a_plan_before_the_first_event_needs_no_waiting_rows() -> None:
     values, settings = late_stream(200, 3), settings_for("classification", "dfop")
     known = replace(settings, n_features=3)
     model = Model(known, 3).followed_by(plan("arow"))

@@ -115,7 +115,7 @@ def header_of(value: bytes) -> Any:
 
 
 @pytest.mark.parametrize("share", ["average:rows=15", "gossip:rows=15"])
-def test_partitions_exchange_within_a_plan_only_and_every_round_can_be_checked(
+def test_partitions_exchange_updates_only_within_a_plan_and_rounds_can_be_checked(
     share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each round merges the others' updates of its own plan, also those that came before the partition took it."""
@@ -135,7 +135,7 @@ def test_partitions_exchange_within_a_plan_only_and_every_round_can_be_checked(
     assert {header_of(value).model_digest for value in merged} == digests[0]
 
 
-def test_a_new_model_counts_its_own_rows_only() -> None:
+def test_the_first_update_of_a_new_model_covers_only_its_own_rows() -> None:
     """The first update of a model that began with a plan is over the rows since, not over all since the last round."""
     model = Model(SETTINGS, 0)
     exchange(model).replay([], 0)

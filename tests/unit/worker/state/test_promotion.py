@@ -43,13 +43,13 @@ def decided(*points: dict[str, Any], plans: tuple[ModelPlan, ...] = (FIRST,), pa
     return None if found is None else found.challenger
 
 
-def test_a_challenger_is_promoted_when_its_test_says_so() -> None:
+def test_a_challenger_is_promoted_when_its_test_is_significant() -> None:
     assert decided() is None
     assert decided(point(0), point(1000, NEEDED * 0.999)) is None
     assert decided(point(0), point(1000, NEEDED * 1.001)) == "arow"
 
 
-def test_the_newest_point_counts() -> None:
+def test_only_the_newest_point_counts() -> None:
     assert decided(point(0), point(1000, 10 * NEEDED), point(1500, NEEDED / 2)) is None
     assert decided(point(0), point(1000, 10 * NEEDED, worse=20 * NEEDED)) is None, "a drift has turned the tables"
 
@@ -61,7 +61,7 @@ def test_a_promotion_waits_for_rows_of_all_partitions() -> None:
     assert decided(*two[:-1], partitions=2) is None
 
 
-def test_a_partition_that_waits_behind_adds_nothing_and_blocks_nothing() -> None:
+def test_a_partition_on_an_earlier_plan_neither_adds_nor_blocks() -> None:
     winning = point(0), point(2000, 4.1 * NEEDED)
     assert decided(*winning, partitions=4) == "arow"
     assert decided(*winning, partitions=5) is None
@@ -80,7 +80,7 @@ def test_only_points_of_the_newest_plan_count() -> None:
     assert decided(point(0, plan=2), point(5000, rich, plan=2), ahead, plans=plans) is None, "plan 3 is taken already"
 
 
-def test_a_champion_stays_for_the_cool_down() -> None:
+def test_a_champion_stays_during_the_cool_down() -> None:
     plans = FIRST, plan(2, "arow", "pa1"), plan(3, "arow", "pa1", "dfop")
     rich = 1000 * NEEDED
     since = point(400, learner="pa1", plan=2), point(8000, learner="pa1", plan=3)
@@ -90,7 +90,7 @@ def test_a_champion_stays_for_the_cool_down() -> None:
     assert decided(since[0], *late, plans=plans) is None, "1,000 rows under plan 3 are wanted too"
 
 
-def test_of_several_the_one_with_the_most_evidence_is_promoted() -> None:
+def test_the_challenger_with_the_most_evidence_is_promoted() -> None:
     three = (plan(1, "pa1", "arow", "dfop", "no_change"),)
     begins = [point(0, learner=name) for name in ("arow", "dfop", "no_change")]
     assert decided(*begins, point(2000, 2 * NEEDED), plans=three) is None, "three share the level"
@@ -98,7 +98,7 @@ def test_of_several_the_one_with_the_most_evidence_is_promoted() -> None:
     assert decided(*begins, *both, plans=three) == decided(*begins, *both[::-1], plans=three) == "dfop"
 
 
-def test_points_of_champions_and_without_tests_promote_nobody() -> None:
+def test_points_of_champions_and_points_without_tests_promote_no_model() -> None:
     bare = {"partition": 0, "offset": 5000, "learner": "arow"}
     assert decided({**bare, "offset": 0}, bare) is None
     assert decided(point(0, learner="pa1"), point(5000, 10 * NEEDED, learner="pa1")) is None
@@ -111,7 +111,7 @@ def test_points_of_champions_and_without_tests_promote_nobody() -> None:
         {**point(0), "better_log_e": None}, {**point(0), "worse_log_e": 1e9},
     ],
 )  # fmt: skip
-def test_what_is_no_point_is_an_error_that_the_reader_catches(wrong: Any) -> None:
+def test_an_invalid_point_raises_an_error_that_the_reader_catches(wrong: Any) -> None:
     rule = PromotionRule(OPTION, (FIRST,), 1)
     with pytest.raises((KeyError, TypeError, AttributeError, OverflowError)):
         rule.add(wrong)
@@ -120,7 +120,7 @@ def test_what_is_no_point_is_an_error_that_the_reader_catches(wrong: Any) -> Non
     assert rule.decide() is not None
 
 
-def test_all_tests_ever_begun_share_alpha() -> None:
+def test_all_tests_of_a_group_share_alpha() -> None:
     """However plans follow each other: each test counts once, with the level that it had at its beginning or less."""
     histories = itertools.product(["pa1", "arow"], ["", "dfop", "dfop rls"], ["no_change", ""])
     plans = [
@@ -141,7 +141,7 @@ def test_all_tests_ever_begun_share_alpha() -> None:
     assert 0.005 < spent <= 0.01
 
 
-def test_a_test_that_goes_on_keeps_its_level() -> None:
+def test_a_test_that_continues_keeps_its_level() -> None:
     begun = levels([FIRST], 0.12)
     assert begun == {"arow": pytest.approx(0.06)}
     added = levels([FIRST, plan(2, "pa1", "arow", "dfop", "rls")], 0.12)
@@ -152,12 +152,12 @@ def test_a_test_that_goes_on_keeps_its_level() -> None:
     assert levels([FIRST, plan(3, "pa1", "arow")], 0.12) == {"arow": pytest.approx(0.01)}, "plan 2 is unknown"
 
 
-def test_since_when_the_champion_is_one() -> None:
+def test_the_time_since_the_champion_was_promoted_is_known() -> None:
     plans = [FIRST, plan(2, "arow", "pa1"), plan(3, "arow"), plan(4, "arow", "dfop")]
     assert [champion_since(plans[:n]).number for n in range(1, 5)] == [1, 2, 2, 2]
 
 
-def test_the_change_names_the_evidence() -> None:
+def test_the_description_of_a_promotion_has_the_evidence() -> None:
     rule = PromotionRule(OPTION, (FIRST,), 40)
     for partition in range(40):
         rule.add(point(99, partition=partition))
@@ -181,13 +181,13 @@ def test_the_change_names_the_evidence() -> None:
         (" when-better=0.05, 10 ,20 ", PromoteOption(0.05, 10, 20)),
     ],
 )
-def test_the_option_is_read(text: str, option: PromoteOption | None) -> None:
+def test_the_promotion_option_is_parsed(text: str, option: PromoteOption | None) -> None:
     assert PromoteOption.parse(text) == option
     assert option is None or PromoteOption.parse(str(option)) == option
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("better", "write never, when-better"), ("never=1", "write never"), ("when-better=0.1,1,2,3", "write never"),
         ("when-better=", "alpha is a probability"), ("when-better=0", "alpha is a probability"),
@@ -197,8 +197,8 @@ def test_the_option_is_read(text: str, option: PromoteOption | None) -> None:
         ("when-better=0.1,¹", "write never"), ("when-better=0.1," + "9" * 19, "whole numbers"),
     ],
 )  # fmt: skip
-def test_an_option_that_is_none_is_one_sentence(text: str, said: str) -> None:
-    with pytest.raises(UsageFailure, match=said):
+def test_an_invalid_promotion_option_is_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(UsageFailure, match=message):
         PromoteOption.parse(text)
 
 

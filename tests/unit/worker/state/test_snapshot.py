@@ -65,7 +65,7 @@ def refusal(blob: bytes, settings: ModelSettings = SETTINGS, partition: int = 3)
         model_settings("no_change", "majority_class", target=Target("classification", 2)),
     ],
 )
-def test_model_goes_on_from_its_snapshot_bit_for_bit(settings: ModelSettings) -> None:
+def test_a_model_continues_from_its_snapshot_bit_for_bit(settings: ModelSettings) -> None:
     rows = records(events(regression=settings.target.task == "regression"))
     first, restored = learned(settings), Model(settings, 3)
     saved, offset = snapshot.read(blob_of(first, 1234), restored)
@@ -75,7 +75,7 @@ def test_model_goes_on_from_its_snapshot_bit_for_bit(settings: ModelSettings) ->
     assert blob_of(restored) == blob_of(first)
 
 
-def test_names_of_features_survive() -> None:
+def test_names_of_features_are_stored() -> None:
     X_y = [b'{"x":{"b":2,"a":1},"y":1}', b'{"x":{"a":3,"b":4},"y":0}']
     first, restored = Model(SETTINGS, 3), Model(SETTINGS, 3)
     first.advance(records(X_y))
@@ -107,11 +107,11 @@ def test_a_model_that_has_seen_no_good_event_has_a_snapshot_too() -> None:
         (model_settings("dfop:mu=0.01", "pa1", n_features=5), "x has 4 features, expected 5"),
     ],
 )
-def test_snapshot_of_another_model_is_refused_with_the_difference(other: ModelSettings, words: str) -> None:
+def test_a_snapshot_of_another_model_is_refused_with_the_difference(other: ModelSettings, words: str) -> None:
     assert words in refusal(BLOB, other)
 
 
-def test_other_number_of_features_is_noticed_even_if_the_states_have_the_same_size() -> None:
+def test_another_number_of_features_is_detected_even_if_states_have_the_same_size() -> None:
     blob = blob_of(learned(model_settings("no_change")))
     assert "x has 4 features, expected 5" in refusal(blob, model_settings("no_change", n_features=5))
 
@@ -139,7 +139,7 @@ def test_a_state_of_features_with_other_names_is_refused(features: Any, words: s
         assert restored.schema == model.schema
 
 
-def test_names_matter_only_to_states_of_rows_that_had_some() -> None:
+def test_feature_names_matter_only_to_states_of_rows_with_names() -> None:
     """Packed events have none; and a wrong --features, which has rejected every event, may be set right."""
     three = replace(model_settings("pa1"), n_features=3)
     named = replace(three, feature_names=("a", "b", "c"))
@@ -154,7 +154,7 @@ def test_names_matter_only_to_states_of_rows_that_had_some() -> None:
         assert restored.rows == model.rows
 
 
-def test_changed_default_of_a_parameter_is_noticed() -> None:
+def test_a_changed_default_of_a_parameter_is_detected() -> None:
     """The spec's text stays the same when a default changes in a new version; the parameters do not."""
     header = read_json(BLOB[8:HEADER_END])
     inner = header["model"]["states"][0]
@@ -163,23 +163,23 @@ def test_changed_default_of_a_parameter_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("learner", ["auto", "on_drift:auto", "dwm:base=auto/seed=1"])
-def test_a_snapshot_by_earlier_rules_is_refused(learner: str) -> None:
+def test_a_snapshot_of_earlier_update_rules_is_refused(learner: str) -> None:
     """`auto` with more than two classes had other rules in 0.1.0, and the same arrays (docs/decisions/0081)."""
     several = model_settings(learner, target=Target("classification", 4))
     blob = blob_of(learned(several))
     end = 8 + int.from_bytes(blob[4:8], "little")
     header = read_json(blob[8:end])
     assert header["model"]["states"][0].pop("revision") == 1
-    said = refusal(sealed(header, blob[end:-DIGEST_BYTES]), several)
-    assert "learned by other rules than this version's" in said
+    message = refusal(sealed(header, blob[end:-DIGEST_BYTES]), several)
+    assert "learned by other rules than this version's" in message
     assert "revision" not in Model(model_settings(learner, n_features=4), 3).identity()["states"][0]  # two classes
 
 
-def test_other_partition_is_refused() -> None:
+def test_a_snapshot_of_another_partition_is_refused() -> None:
     assert refusal(BLOB, partition=4) == "the snapshot is of partition 3, not 4"
 
 
-def test_newer_format_is_refused_by_number() -> None:
+def test_a_newer_format_is_refused_with_its_number() -> None:
     header = read_json(BLOB[8:HEADER_END])
     assert refusal(sealed({**header, "format": 3})) == "the snapshot has format 3, this version reads up to 2"
     newer = sealed({"anything": 1}, magic=b"DWT2")
@@ -195,20 +195,20 @@ def test_snapshots_from_before_the_own_functions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["format", "offset", "partition", "rows", "schema", "sizes", "model"])
-def test_whole_snapshot_with_a_header_of_something_else_is_refused(lacking: str) -> None:
+def test_a_complete_snapshot_with_an_unrelated_header_is_refused(lacking: str) -> None:
     header = read_json(BLOB[8:HEADER_END])
     refusal(sealed({name: value for name, value in header.items() if name != lacking}))
     refusal(sealed({**header, lacking: "x"}))
     refusal(sealed([]))
 
 
-def test_whole_snapshot_with_other_sizes_is_refused() -> None:
+def test_a_complete_snapshot_with_other_sizes_is_refused() -> None:
     header = read_json(BLOB[8:HEADER_END])
     assert "other sizes" in refusal(sealed(header, BLOB[HEADER_END : -DIGEST_BYTES - 8]))
     assert "other sizes" in refusal(sealed({**header, "sizes": header["sizes"][:-1]}))
 
 
-def test_sealed_header_is_otherwise_accepted() -> None:
+def test_an_unchanged_header_is_accepted() -> None:
     """Ensure that the tests above fail for the reason they name."""
     assert sealed(read_json(BLOB[8:HEADER_END])) == BLOB
 
@@ -225,11 +225,11 @@ def test_chunks_join_to_the_blob_and_fit_into_records() -> None:
 
 
 @pytest.mark.parametrize("pointer", [Pointer(0, 1, 0), Pointer(17, 3, 2**62)])
-def test_pointer_survives_its_text(pointer: Pointer) -> None:
+def test_a_pointer_is_read_from_its_text(pointer: Pointer) -> None:
     assert Pointer.parse(pointer.text()) == pointer
 
 
-def test_pointer_text_is_as_published() -> None:
+def test_the_text_of_a_pointer_is_as_published() -> None:
     assert Pointer(17, 3, 4000).text() == "driftway1:17:3:4000"
 
 
@@ -239,7 +239,7 @@ def test_pointer_text_is_as_published() -> None:
      "driftway1:1:2:x", " driftway1:1:2:3", "driftway1:1:2:3\n", "driftway1:1.0:2:3", "driftway1:\u0661:2:3",
      '{"driftway1":[1,2,3]}'],
 )  # fmt: skip
-def test_foreign_metadata_is_no_pointer(text: str | None) -> None:
+def test_other_metadata_is_not_a_pointer(text: str | None) -> None:
     assert Pointer.parse(text) is None
 
 

@@ -1,4 +1,4 @@
-"""A damaged snapshot is distinguished from a good one and from a foreign one, wherever the damage is."""
+"""A damaged snapshot is distinguished from a valid one and from one of another model, wherever the damage is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def flipped(blob: bytes, at: int, mask: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ mask]) + blob[at + 1 :]
 
 
-def test_every_flipped_byte_and_bit_of_the_header_is_noticed(model: Model) -> None:
+def test_every_flipped_byte_and_bit_of_the_header_is_detected(model: Model) -> None:
     masks = [0xFF, *(1 << bit for bit in range(8))]
     for at in range(HEADER_END):
         for mask in masks:
@@ -46,19 +46,19 @@ def test_every_flipped_byte_and_bit_of_the_header_is_noticed(model: Model) -> No
 
 
 @pytest.mark.random_cases
-def test_a_thousand_flipped_bytes_of_the_body_are_noticed(model: Model) -> None:
+def test_flipped_bytes_of_the_body_are_detected(model: Model) -> None:
     rng = random.Random(20)
     for _ in range(repetitions(1000)):
         at = rng.randrange(HEADER_END, len(BLOB))
         require_damaged(flipped(BLOB, at, rng.randrange(1, 256)), model)
 
 
-def test_every_flipped_byte_of_the_checksum_is_noticed(model: Model) -> None:
+def test_every_flipped_byte_of_the_checksum_is_detected(model: Model) -> None:
     for at in range(len(BLOB) - 16, len(BLOB)):
         require_damaged(flipped(BLOB, at, 0xFF), model)
 
 
-def test_every_truncation_is_noticed(model: Model) -> None:
+def test_every_truncation_is_detected(model: Model) -> None:
     edges = [e + i for e in (0, 4, 8, HEADER_END, len(BLOB) - 16) for i in range(-3, 4)]
     lengths = {n for n in [*edges, *range(64), *range(64, len(BLOB), 37), len(BLOB) - 1] if 0 <= n < len(BLOB)}
     for length in lengths:
@@ -66,7 +66,7 @@ def test_every_truncation_is_noticed(model: Model) -> None:
         require_damaged(BLOB[len(BLOB) - length :], model)
 
 
-def test_bytes_too_many_or_missing_inside_are_noticed(model: Model) -> None:
+def test_extra_or_missing_bytes_are_detected(model: Model) -> None:
     require_damaged(BLOB + b"\x00", model)
     require_damaged(b"\x00" + BLOB, model)
     require_damaged(BLOB * 2, model)
@@ -75,7 +75,7 @@ def test_bytes_too_many_or_missing_inside_are_noticed(model: Model) -> None:
 
 
 @given(st.data())
-def test_any_damage_is_noticed(data: st.DataObject) -> None:
+def test_any_damage_is_detected(data: st.DataObject) -> None:
     """Up to five spans overwritten with anything else."""
     spoilt = bytearray(BLOB)
     for _ in range(data.draw(st.integers(1, 5))):
@@ -88,13 +88,13 @@ def test_any_damage_is_noticed(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_anything_else_is_noticed(data: bytes) -> None:
+def test_arbitrary_bytes_are_detected(data: bytes) -> None:
     for blob in (data, b"DWT1" + data, b"DWT2" + data):
         with pytest.raises(BadSnapshot):
             snapshot.read(blob, Model(SETTINGS, 3))
 
 
-def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
+def test_swapped_missing_or_repeated_chunks_are_detected() -> None:
     model = Model(model_settings("dfop:mu=0.01", window=500_000), 3)
     chunks = split_chunks(LONG)
     assert len(chunks) == 3
@@ -106,7 +106,7 @@ def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
     assert snapshot.read(b"".join(chunks), model)[1] == 170
 
 
-def test_chunks_of_two_snapshots_do_not_make_one() -> None:
+def test_chunks_of_two_snapshots_are_not_combined() -> None:
     """Same model, same size, another state: only the checksum can tell."""
     settings = model_settings("dfop:mu=0.01", window=500_000)
     later = learned(settings)
@@ -117,7 +117,7 @@ def test_chunks_of_two_snapshots_do_not_make_one() -> None:
     require_damaged(b"".join(mixed), Model(settings, 3))
 
 
-def test_damage_leaves_the_model_as_it_was() -> None:
+def test_a_damaged_snapshot_leaves_the_model_unchanged() -> None:
     model = Model(SETTINGS, 3)
     require_damaged(flipped(BLOB, len(BLOB) - 1, 1), model)
     require_damaged(flipped(BLOB, 3, 3), model)  # the magic's 1 becomes 2: damage, not a newer format

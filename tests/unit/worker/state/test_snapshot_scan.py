@@ -25,7 +25,7 @@ def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: i
     return at + 1
 
 
-def test_outline_is_what_the_snapshot_says() -> None:
+def test_an_outline_equals_the_snapshots_header() -> None:
     assert snapshot.read_snapshot_header(BLOB) == SnapshotHeader(170, len(BLOB))
     assert snapshot.read_snapshot_header(BLOB[:-500]) == SnapshotHeader(170, len(BLOB))
 
@@ -33,11 +33,11 @@ def test_outline_is_what_the_snapshot_says() -> None:
 @pytest.mark.parametrize(
     "chunk", [b"", b"DWT1", b"DWT2" + BLOB[4:], BLOB[:60], BLOB[1:], b"DWT1\x02\0\0\0[]", bytes(99)]
 )
-def test_outline_of_something_else_is_none(chunk: bytes) -> None:
+def test_other_records_have_no_outline(chunk: bytes) -> None:
     assert snapshot.read_snapshot_header(chunk) is None
 
 
-def test_snapshots_are_found_and_the_one_with_least_to_relearn_comes_first() -> None:
+def test_snapshots_are_found_with_the_least_to_relearn_first() -> None:
     search, model, at = SnapshotScan(3, 0, 1000), learned(), 7
     for offset in (100, 300, 200, 300):
         at = written(search, at, blob_of(model, offset))
@@ -45,7 +45,7 @@ def test_snapshots_are_found_and_the_one_with_least_to_relearn_comes_first() -> 
     assert search.history_start is None
 
 
-def test_state_beyond_the_committed_offset_or_before_the_log_is_no_candidate() -> None:
+def test_a_state_beyond_the_committed_offset_or_before_the_log_is_no_candidate() -> None:
     search, model, at = SnapshotScan(3, 100, 200), learned(), 0
     for offset in (99, 100, 150, 200, 201):
         at = written(search, at, blob_of(model, offset))
@@ -63,7 +63,7 @@ def test_only_complete_snapshots_are_found() -> None:
     assert search.candidates == [Pointer(at, 3, 400)]
 
 
-def test_chunks_left_behind_by_the_compactor_do_not_hide_the_next_snapshot() -> None:
+def test_chunks_left_by_compaction_do_not_hide_the_next_snapshot() -> None:
     search, long, short = (
         SnapshotScan(3, 0, 1000),
         split_chunks(blob_of(learned(LONG), 400)),
@@ -77,7 +77,7 @@ def test_chunks_left_behind_by_the_compactor_do_not_hide_the_next_snapshot() -> 
     assert search.candidates == [Pointer(30, 1, 500), Pointer(9, 1, 500)]
 
 
-def test_foreign_records_are_passed_over() -> None:
+def test_other_records_are_skipped() -> None:
     search = SnapshotScan(3, 0, 1000)
     for key, value in [(None, BLOB), (b"4.0", BLOB), (b"x", None), (b"3.0", None), (b"3.0", b"garbage")]:
         search.take(0, key, value)
@@ -97,14 +97,14 @@ def test_a_mark_ends_the_old_history() -> None:
     assert (search.candidates, search.history_start) == ([], UNKNOWN)
 
 
-def test_few_places_are_kept_however_many_snapshots_there_are() -> None:
+def test_few_positions_are_kept_however_many_snapshots_there_are() -> None:
     search, model, at = SnapshotScan(3, 0, 10_000), learned(), 0
     for offset in range(500):
         at = written(search, at, blob_of(model, offset))
     assert [place.state_offset for place in search.candidates] == [*range(499, 499 - MAX_CANDIDATES, -1)]
 
 
-def test_key_of_the_mark_is_no_chunks_key() -> None:
+def test_the_key_of_a_history_mark_differs_from_those_of_chunks() -> None:
     assert mark_key(3) == b"3.history"
     assert is_mark_key(b"3.history", 3)
     assert is_mark_key(b"3.began", 3), "as earlier versions wrote it"

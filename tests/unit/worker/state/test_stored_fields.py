@@ -41,12 +41,12 @@ HUGE = "99999999999999999999999"
         (b'{"offset":{"a":1}}', "offset is an object, not a whole number"),
     ],
 )  # fmt: skip
-def test_a_field_that_does_not_fit(value: bytes, words: str) -> None:
+def test_a_field_that_does_not_fit_is_refused(value: bytes, words: str) -> None:
     with pytest.raises(Malformed, match=f"^{words}"):
         StoredFields.parse(value, "it").integer("offset")
 
 
-def test_other_types() -> None:
+def test_fields_of_other_types_are_refused() -> None:
     fields = StoredFields({"t": "x", "f": True, "l": ["a"], "i": [1, 2], "o": {"n": 3}, "n": None}, "it")
     assert (fields.text("t"), fields.flag("f"), fields.texts("l"), fields.integers("i")) == ("x", True, ("a",), (1, 2))
     assert (fields.object("o").integer("n"), fields.has("n"), fields.has("z")) == (3, False, False)
@@ -61,7 +61,7 @@ def test_other_types() -> None:
     "value", [b"{not json", b"[1]", b'{"group":"g","input":"E","partitions":"x"}', b'{"group":1,"input":"E"}', None,
               b'{"group":"g","input":"E","partitions":1e18}']
 )  # fmt: skip
-def test_a_claim_that_cannot_be_read(value: bytes | None) -> None:
+def test_an_unreadable_ownership_record_is_refused(value: bytes | None) -> None:
     with pytest.raises(
         CannotRestore, match=r"^the claim to the outputs at S/0@4 cannot be read: .*--output-prefix PREFIX$"
     ):
@@ -74,14 +74,14 @@ def test_a_claim_that_cannot_be_read(value: bytes | None) -> None:
      '"offset":1e300', '"offset":9223372036854775807', '"previous":-1', '"pointer":7', '"rounds":"x"',
      '"order":[[1,2]]', '"order":[[5,2],[[4,2]]]', '"order":[["x",2],[]]'],
 )  # fmt: skip
-def test_a_commit_record_that_cannot_be_read(changes: str) -> None:
+def test_an_unreadable_commit_record_is_refused(changes: str) -> None:
     usual = {"offset": "1", "previous": "null", "pointer": "null", "outputs": "{}"}
     name, _, value = changes.partition(":")
     fields = ",".join(f'"{key}":{text}' for key, text in {**usual, name.strip('"'): value}.items())
     assert CommitRecord.read(f"{{{fields}}}".encode()) is None
 
 
-def test_what_is_read_is_never_more_than_64_bits() -> None:
+def test_numbers_beyond_64_bits_are_refused() -> None:
     assert Pointer.parse(f"driftway1:{HUGE}:1:0") is Pointer.parse("driftway1:" + "9" * 5000 + ":1:0") is None
     assert Pointer.parse(f"driftway1:0:{2**63 - 1}:0") is None
     assert [read_mark(value) for value in (b"12", b"9" * 5000, HUGE.encode(), b"kept", b"-1", b"")] == [12, *[None] * 5]
@@ -99,7 +99,7 @@ def test_a_number_of_features_is_checked_before_anything_is_allocated(n_features
         model_file.unpack(blob, "F").model()
 
 
-def test_a_header_cannot_ask_for_more_than_the_file_holds() -> None:
+def test_a_header_cannot_request_more_than_the_size_of_the_file() -> None:
     model = Model(model_settings("arow"), 3)
     model.advance(records(events()))
     blob = with_header(snapshot.write(model, model.save(), 9), schema={"n_features": 10**6, "names": None})
@@ -117,13 +117,13 @@ def test_a_limit_ends_with_its_block() -> None:
 
 
 @pytest.mark.parametrize("name", ["exc-3", "exc-4", "exc-5", "exc-6", "exc-7", "exc-8", "exc-9", "slow-6065"])
-def test_files_that_ended_in_a_traceback_or_hung(name: str) -> None:
+def test_files_that_once_caused_a_traceback_or_hung_are_refused(name: str) -> None:
     file = Path(__file__).with_name("hostile") / f"{name}.driftway"
     with pytest.raises(Failure, match=r"cannot be used"):
         model_file.load(file).model()
 
 
-def test_names_are_as_many_as_features() -> None:
+def test_the_number_of_names_equals_the_number_of_features() -> None:
     model = Model(model_settings("pa1"), 3)
     assert model.schema is None
     for names in (["a"], ["a", 7], "ab"):

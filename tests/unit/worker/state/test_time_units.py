@@ -39,7 +39,7 @@ def rest() -> list[bytes]:
     return list(out.predictions)
 
 
-def test_a_state_from_before_units_goes_on_with_the_same_bits() -> None:
+def test_a_state_from_before_units_continues_with_the_same_bits() -> None:
     model = model_of(EventSchema.parse(FEATURES, time=TIME))
     snapshot.read(old_snapshot(), model)
     assert list(model.advance(records(VALUES[CUT:], first=CUT)).predictions) == rest()

@@ -113,7 +113,7 @@ def memory_of(learner: AnyLearner, name: str) -> list[float]:
 
 
 @pytest.mark.usefixtures("made")
-def test_each_is_given_once_where_it_is_let_go_however_rows_are_cut() -> None:
+def test_each_row_is_passed_on_once_when_it_is_dropped_however_rows_are_cut() -> None:
     values = late_stream(400, seed=3, delay=25)
     whole, written = advanced(values, [])
     rng = random.Random(1)
@@ -127,7 +127,7 @@ def test_each_is_given_once_where_it_is_let_go_however_rows_are_cut() -> None:
 
 
 @pytest.mark.usefixtures("made")
-def test_a_learner_beside_it_and_the_metrics_are_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_learners_and_the_metrics_are_unaffected(monkeypatch: pytest.MonkeyPatch) -> None:
     values = late_stream(400, seed=4, delay=25)
     beside, _ = advanced(values, [])
     monkeypatch.setattr(models, "make_learner", make_learner)

@@ -61,7 +61,7 @@ def scores_in(rows: list[dict[str, Any]]) -> bytes:
 
 
 @pytest.mark.parametrize("names", [None, NAMES])
-def test_the_champion_goes_on_where_the_file_stands(path: Path, names: tuple[str, ...] | None) -> None:
+def test_the_champion_continues_from_the_file(path: Path, names: tuple[str, ...] | None) -> None:
     """With names too: an object's features are put in the file's order, not in alphabetical order."""
     expected = scores(model_file.load(path).model().champion, *rest_rows())
     rows = predicted(Model(settings(path), 3), rest_events(names))
@@ -95,7 +95,7 @@ def test_a_frozen_champion_only_predicts(path: Path) -> None:
     assert point["accuracy"] * labels == pytest.approx(right)
 
 
-def test_challengers_begin_empty(path: Path) -> None:
+def test_challengers_start_empty(path: Path) -> None:
     both = Model(settings(path, "arow", CHAMPION), 3)
     alone = Model(model_settings("arow", CHAMPION), 3)
     rows = records(rest_events(), first=TRAINED)
@@ -119,7 +119,7 @@ def test_a_restored_run_equals_the_uninterrupted_one(path: Path, cut: int, froze
     assert [p.tobytes() for p in again.save().parts] == [p.tobytes() for p in whole.save().parts]
 
 
-def test_a_group_keeps_the_file_that_it_began_with(path: Path, tmp_path: Path) -> None:
+def test_a_group_continues_only_with_the_file_that_it_began_with(path: Path, tmp_path: Path) -> None:
     X, y = drifting(REST)
     written(tmp_path / "other.driftway", perceptron(X[:100], y[:100]), NAMES)
     ours, theirs = (model_file.load(tmp_path / name).digest for name in ("m.driftway", "other.driftway"))
@@ -158,7 +158,7 @@ def test_the_same_file_under_another_name_is_the_same(path: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
+def test_a_model_may_start_from_an_exported_snapshot(standardize: bool) -> None:
     """Also for a champion behind maps and the online standardiser, whose statistics continue too."""
     maps = (learners.Spec.parse("polynomial:degree=2"),)
     values = encode_events(*drifting(REST), 0)
@@ -205,14 +205,14 @@ def test_a_first_event_of_another_shape_stops_the_worker(path: Path, value: byte
     assert first_event(path, value) == words
 
 
-def test_names_are_not_guessed(tmp_path: Path) -> None:
+def test_feature_names_are_not_guessed(tmp_path: Path) -> None:
     X, y = drifting()
     written(tmp_path / "m.driftway", perceptron(X, y))
     words = "names its features, model file FILE knows them by their order only"
     assert first_event(tmp_path / "m.driftway", b'{"x":{"a":1,"b":2,"c":3,"d":4},"y":1}') == words
 
 
-def test_features_that_contradict_the_file(path: Path) -> None:
+def test_features_that_contradict_the_file_are_refused(path: Path) -> None:
     with pytest.raises(UsageFailure, match=f"--features 5 contradicts model file {path}, which takes 4"):
         settings(path, n_features=5)
     fixed = Model(settings(path, n_features=4), 3)
@@ -265,13 +265,13 @@ def test_options_that_contradict_the_file(path: Path, command: str, options: tup
         (("--task", "classification", "--classes", "2", "--standardize", "--features", "4"), "NO BROKER"),
     ],
 )
-def test_challengers_are_as_always(path: Path, command: str, options: tuple[str, ...], words: str) -> None:
+def test_challengers_are_unaffected(path: Path, command: str, options: tuple[str, ...], words: str) -> None:
     words = words.replace("FILE", f"model file {path}").replace("NO BROKER", NO_BROKER)
     assert run(*COMMANDS[command], "--warm-start", path, *options) == (2, words)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_files_that_are_none_and_nothing_to_freeze(path: Path, command: str) -> None:
+def test_invalid_files_and_frozen_without_a_file_are_refused(path: Path, command: str) -> None:
     whole, words = path.read_bytes(), COMMANDS[command]
     assert run(*words, "--frozen") == (
         2, "--frozen needs --warm-start FILE: an empty learner that never learns is useless",
@@ -286,7 +286,7 @@ def test_files_that_are_none_and_nothing_to_freeze(path: Path, command: str) -> 
         assert run(*words, "--warm-start", path) == (1, why)
 
 
-def test_labels_may_name_what_the_file_only_counts(path: Path, tmp_path: Path) -> None:
+def test_labels_may_name_the_classes_that_the_file_only_counts(path: Path, tmp_path: Path) -> None:
     X, y = drifting()
     named = written(tmp_path / "n.driftway", perceptron(X, y), target=Target("classification", 2, ("DOWN", "UP")))
     assert named.settings().target.labels == ("DOWN", "UP")
@@ -331,7 +331,7 @@ def test_an_evaluation_equals_the_worker(path: Path, table: Path, tmp_path: Path
     assert some == lines[:20]
 
 
-def test_an_evaluation_brings_the_columns_into_the_file_s_order(path: Path, table: Path, tmp_path: Path) -> None:
+def test_an_evaluation_reorders_columns_as_in_the_file(path: Path, table: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.csv"
     cells = [line.split(",") for line in table.read_text().splitlines()]
     moved.write_text("".join(",".join((d, a, c, b, y)) + "\n" for a, b, c, d, y in cells))
@@ -345,7 +345,7 @@ def test_an_evaluation_brings_the_columns_into_the_file_s_order(path: Path, tabl
     )  # fmt: skip
 
 
-def test_skipped_rows_are_dealt_all_the_same(path: Path, table: Path, tmp_path: Path) -> None:
+def test_skipped_rows_still_count_for_the_distribution_over_partitions(path: Path, table: Path, tmp_path: Path) -> None:
     """Row i belongs to partition i mod 3 whatever --skip leaves out, and each partition starts in the file's state."""
     lines = evaluated(tmp_path / "s", table, "--warm-start", path, "--skip", 40, "--partitions", 3)
     X, y = drifting(REST)
@@ -383,12 +383,12 @@ def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path
         ),
     ],
 )
-def test_evaluations_that_cannot_be(path: Path, table: Path, options: tuple[str, ...], words: str) -> None:
+def test_impossible_evaluations_are_refused(path: Path, table: Path, options: tuple[str, ...], words: str) -> None:
     given = [path if one == "FILE" else one for one in options]
     assert run("evaluate", table, *given) == (2, words.replace("TABLE", str(table)))
 
 
-def test_streams_that_do_not_fit(path: Path, tmp_path: Path) -> None:
+def test_streams_that_do_not_fit_are_refused(path: Path, tmp_path: Path) -> None:
     assert run("evaluate", "sea", "--warm-start", path) == (2, f"sea has 3 features, model file {path} takes 4")
     assert run("evaluate", "friedman", "--warm-start", path) == (
         2, f"friedman is for regression, model file {path} for classification",

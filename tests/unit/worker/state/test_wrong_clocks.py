@@ -1,4 +1,4 @@
-"""Rows that wait for a time: single stamps that are wrong neither let other rows go nor keep them."""
+"""Rows that wait for a time: single wrong timestamps neither drop other rows early nor keep them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reasons(outs: list[Outputs]) -> list[str]:
 
 @pytest.mark.parametrize("by", [50 * 60_000, 24 * HOUR, -HOUR, -24 * HOUR, 10**13])
 @pytest.mark.parametrize("place", [0, 1, 100, 151, 400])
-def test_one_wrong_stamp_costs_no_label(by: int, place: int) -> None:
+def test_no_label_is_lost_if_one_timestamp_is_wrong(by: int, place: int) -> None:
     if place == 0 and by < 0:
         pytest.skip("there is nothing yet that the first stamp of a partition could contradict")
     values, stamps = stream(300)
@@ -56,7 +56,7 @@ def test_one_wrong_stamp_costs_no_label(by: int, place: int) -> None:
     assert (figures["never_labelled"], figures["waiting"]) == (0, LATE)
 
 
-def test_one_in_twenty_wrong_by_up_to_an_hour_costs_no_label_however_it_is_cut() -> None:
+def test_no_label_is_lost_if_one_timestamp_in_twenty_is_wrong_by_up_to_an_hour() -> None:
     draw = random.Random(4)
     values, stamps = stream(6000, 1000)
     stamps = [stamp + (draw.randint(-HOUR, HOUR) if draw.random() < 0.05 else 0) for stamp in stamps]
@@ -67,7 +67,7 @@ def test_one_in_twenty_wrong_by_up_to_an_hour_costs_no_label_however_it_is_cut()
     assert reasons(others) == []
 
 
-def test_the_first_rows_may_be_ahead() -> None:
+def test_the_first_rows_may_have_timestamps_in_the_future() -> None:
     """When only a few rows wait, two of them that are ahead do not let the others go."""
     values, stamps = stream(300)
     for place, by in ((0, 211_000), (1, 2_938_000), (4, 2_403_000)):
@@ -76,7 +76,7 @@ def test_the_first_rows_may_be_ahead() -> None:
 
 
 @pytest.mark.parametrize("apart", [1000, 60_000, 600_000])
-def test_the_others_are_let_go_in_time(apart: int) -> None:
+def test_unlabelled_rows_are_dropped_in_time(apart: int) -> None:
     """Those that no label ever finds are let go behind a row whose clock is a century ahead, and on slow streams."""
     n = 9000 if apart == 1000 else 200
     values, stamps = stream(n, apart, frozenset(range(n)))
@@ -86,7 +86,7 @@ def test_the_others_are_let_go_in_time(apart: int) -> None:
     assert waiting <= figures["waiting"] <= 1.1 * waiting + 8
 
 
-def test_a_leap_in_time_is_believed_once_others_confirm_it() -> None:
+def test_a_jump_in_time_is_accepted_once_other_rows_confirm_it() -> None:
     """After a night without events, rows of the evening go, and the first row of the morning waits on."""
     values, stamps = stream(60, APART, frozenset(range(60)))
     stamps[30:] = [stamp + 12 * HOUR for stamp in stamps[30:]]

@@ -157,7 +157,7 @@ def test_predictions_are_off_and_need_a_token_beyond_loopback(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_request_bodies_are_limited_and_routes_exist_only_with_the_option() -> None:
+def test_long_bodies_and_unknown_routes_and_methods_are_refused() -> None:
     require_short(7, 7)
     with pytest.raises(Refused, match="the body has 8 bytes, more than 7") as refused:
         require_short(8, 7)
