@@ -114,7 +114,7 @@ def test_a_long_interval_is_kept_and_the_log_end_not_requested_before(monkeypatc
     assert one.asked == 0
 
 
-def test_without_partitions_no_commit_limits_the_wait() -> None:
+def test_without_partitions_no_commit_is_due() -> None:
     nobody: Any = None
     assert CommitInterval({}).seconds_left == float("inf")
     assert not CommitInterval({}).has_passed(nobody)
