@@ -1,6 +1,6 @@
 """The contract of every learner, one function per promise; each takes a case and asserts.
 
-A case makes learners (`make(d, n_classes)`), so that `test_suite_can_fail` can pass in learners that cheat.
+A case makes learners (`make(d, n_classes)`), so that `test_suite_can_fail` can pass in faulty learners.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def fixed_size(case: Case) -> None:
         assert len(learner.snapshot()) == size
         assert {n: (learner.state[n].dtype, learner.state[n].shape) for n in learner.state} == layout
         assert all(learner.state[n].base is not None for n in learner.state)
-        kernel = getattr(learner, "_kernel", None)  # a wrapper has none of its own
+        kernel = getattr(learner, "_kernel", None)  # a wrapper has no kernels of its own
         assert len(getattr(kernel, "signatures", [])) <= 1, f"compiled for {kernel.signatures}"
     for name, kernel in all_kernels():
         before = compiled.get(name, set())
@@ -265,7 +265,7 @@ def all_kernels() -> list[tuple[str, CompiledFunction]]:
 
 @cache
 def kernels_in(modules: tuple[str, ...]) -> list[tuple[str, CompiledFunction]]:
-    """Return all kernels of modules by their names; made once, as it takes a look at each of some 10,000 objects."""
+    """Return all kernels of modules by name; cached, as it checks some 10,000 objects."""
     return [
         (f"{name}.{kernel.__name__}", kernel)
         for name in modules
@@ -315,16 +315,16 @@ def guarded(
 
 
 def places(blob: bytes, rng: np.random.Generator) -> list[int]:
-    """Return all places of a short snapshot; of a long one its two ends and some between, as one digest covers all."""
+    """Return all positions of a short snapshot, or both ends of a long one and some in between: one digest covers all."""
     n = len(blob)
     if n < 1000:
         return list(range(n))
-    step = 1 + n // 100_000  # each place takes a digest, of up to 10 MB
+    step = 1 + n // 100_000  # each position needs a digest of up to 10 MB
     return [*range(0, 500, step), *rng.integers(500, n - 200, 300 // step).tolist(), *range(n - 1, n - 201, -step)]
 
 
 def few_places(blob: bytes, rng: np.random.Generator) -> list[int]:
-    """Return some places of a snapshot: its two ends and some between."""
+    """Return some positions of a snapshot: both ends and some in between."""
     n = len(blob)
     return [*range(8), *rng.integers(8, n, 24).tolist(), *range(n - 8, n)]
 
@@ -362,7 +362,7 @@ def variants(case: Case) -> Iterator[tuple[bytes, str]]:
 
 @cache
 def first_snapshot(name: str) -> tuple[bytes, str]:
-    """Return a new learner's snapshot, and what it is; made once, as every learner has to refuse it."""
+    """Return a new learner's snapshot, and what it is; cached, as every learner has to refuse it."""
     row = ROWS[name]
     return described_snapshot(Case(row, find(name).tasks[0], json.dumps(dict(row.variants[0]))).make(2))
 

@@ -12,7 +12,7 @@ Check = Callable[[Case], None]
 
 
 def run_all(case: Case, checks: Sequence[Check]) -> None:
-    """Run checks, each of them whatever becomes of the others; raise what failed, with the checks' names as notes."""
+    """Run all checks, even if some fail; raise the failures, with the checks' names as notes."""
     failures: list[BaseException] = []
     for check in checks:
         try:

@@ -31,7 +31,7 @@ OF_FOUR_CLASSES = 75.0
         if "learns" not in case.row.opt_out and case.given.get("intercept", True)
     ],
 )
-def test_learns(case):
+def test_each_learner_beats_the_baselines(case):
     rng = np.random.default_rng(11)
     X = rng.standard_normal((6000, 6))
     y = target(X, case.kind, 3, rng, 0.05)
@@ -56,7 +56,7 @@ def test_learns(case):
         for parameters, floor in row.adapts
     ],
 )
-def test_adapts(row, parameters, floor):
+def test_each_learner_follows_a_drift(row, parameters, floor):
     rng = np.random.default_rng(12)
     X = rng.standard_normal((7000, 6))
     y = (X @ rng.standard_normal(6) > 0).astype(float)
@@ -77,7 +77,7 @@ def test_adapts(row, parameters, floor):
         if "multiclass" in find(row.name).tasks
     ],
 )
-def test_adapts_with_four_classes(row, parameters):
+def test_each_multiclass_learner_follows_a_drift(row, parameters):
     rng = np.random.default_rng(12)
     X = rng.standard_normal((7000, 6))
     y = np.argmax(X @ rng.standard_normal((6, 4)), axis=1).astype(float)
@@ -89,7 +89,7 @@ def test_adapts_with_four_classes(row, parameters):
     assert 100 * hits[6000:].mean() > OF_FOUR_CLASSES, "has not followed the drift after 1000 rows"
 
 
-def test_every_learner_adapts_or_says_why_not():
+def test_every_learner_is_tested_for_drift_or_has_a_reason_not_to_be():
     assert {row.name for row in TABLE if not row.adapts and "adapts" not in row.opt_out} == set()
 
 

@@ -28,7 +28,7 @@ def endure(learner, X, y, blocks):
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.2])
-def test_ten_million_rows(mu):
+def test_weights_stay_finite_over_ten_million_rows(mu):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((BLOCK, 3))
     y = (X @ np.array([1.0, -2.0, 0.5]) + 0.2 > 0).astype(float)
@@ -42,7 +42,7 @@ def test_ten_million_rows(mu):
     ("name", "parameters"),
     [("rls", {}), ("dfop", {"mu": 0.001}), ("dfop", {"mu": 0.01}), ("dfop", {"mu": 0.05}), ("dfop", {"mu": 0.5})],
 )
-def test_a_million_rows_with_a_constant_and_a_duplicate(name, parameters):
+def test_states_stay_sound_over_a_million_rows_with_a_constant_and_a_duplicate(name, parameters):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((BLOCK, 5))
     X[:, 1], X[:, 2] = 3.7, X[:, 0]
@@ -53,7 +53,7 @@ def test_a_million_rows_with_a_constant_and_a_duplicate(name, parameters):
     assert ((score[:, 0] >= 0) == y).mean() > 0.7
 
 
-def test_one_direction_only_does_not_wind_up():
+def test_rows_of_one_direction_do_not_cause_wind_up():
     learner = learners.create("dfop", 4, mu=0.05, p_max=100.0, intercept=False)
     X = np.zeros((BLOCK, 4))
     X[:, 0] = np.random.default_rng(3).standard_normal(BLOCK)

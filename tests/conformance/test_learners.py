@@ -1,4 +1,4 @@
-"""Every learner x every promise: one test a variant, which says of each check that fails which one it is.
+"""Every learner x every promise: one test per variant, which names each check that fails.
 
 A kernel is checked in full with the first variant that runs it. Of the others the default tests check only what its
 numbers may change, and that shorter, `SHORTER`; the rest is slow. So is the whole comparison with an oracle, at four
@@ -100,8 +100,8 @@ def test_learner_in_full(case: Case, check: Check) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_what_is_documented_as_symmetric_is_checked(name: str) -> None:
+def test_matrices_documented_as_symmetric_are_checked(name: str) -> None:
     for kind in find(name).tasks:
         fields = field_specs(Case(ROWS[name], kind).make(5).rule().memory)
         documented = {field for field, one in fields.items() if "symmetric" in one.text}
-        assert documented <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must look at"
+        assert documented <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must check"

@@ -32,7 +32,7 @@ def refuse(name, parameter, value, *words):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_params_validated(name):
+def test_parameters_are_validated(name):
     for field in fields(find(name).Params):
         params_validated(name, field)
 
@@ -61,7 +61,7 @@ def params_validated(name, field):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_shape_and_task_validated(name):
+def test_shape_and_task_are_validated(name):
     with pytest.raises(ParameterError, match="no parameter 'speed'"):
         learners.create(name, width_of(name), task=task_of(name), speed=1)
     with pytest.raises(ParameterError, match="n_features must be >= 1"):
@@ -83,6 +83,6 @@ def test_shape_and_task_validated(name):
                 call()
 
 
-def test_unknown_name_offers_the_nearest():
+def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(UnknownLearner, match="did you mean 'dfop'"):
         learners.create("dfopp", 3)

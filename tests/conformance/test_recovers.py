@@ -1,4 +1,4 @@
-"""Learners recover from one wild row: 2,000 rows later each is as good as without it."""
+"""Learners recover from one extreme row: 2,000 rows later each is as good as without it."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_recovers(case: Case) -> None:
+def test_each_learner_recovers_from_one_extreme_row(case: Case) -> None:
     recovers(case, SOME)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_recovers_from_every_wild_row(case: Case) -> None:
+def test_each_learner_recovers_from_every_extreme_row(case: Case) -> None:
     recovers(case, EVERY)
 
 
@@ -95,6 +95,6 @@ def recovers(case: Case, wild_rows: Iterable[Wild]) -> None:
     assert worst[1] <= MOST, f"(row, power, features) and loss: {worst}"
 
 
-def test_a_learner_without_the_standardiser_does_not() -> None:
+def test_a_learner_without_the_standardiser_does_not_recover() -> None:
     (row,) = [row for row in TABLE if row.name == "perceptron"]
     assert max(losses(Case(row, "binary"), SOME).values()) > MOST

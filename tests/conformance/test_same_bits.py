@@ -66,7 +66,7 @@ def test_scores_states_rows_and_restored_snapshots_are_equal(both):
 
 @pytest.mark.timeout(2 * LONGEST_SECONDS)
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the features that are hidden are those of x86-64")
-def test_the_c_library_and_numpy_are_not(both):
+def test_results_of_the_c_library_and_numpy_differ(both):
     """Otherwise the features were not hidden, and the test above proves nothing."""
     if "fma" not in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
         pytest.skip("this processor has no FMA")

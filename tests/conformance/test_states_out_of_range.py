@@ -47,30 +47,30 @@ def overwrite(learner: Learner, trial: int) -> None:
 def outcome(*learned: tuple[Callable[[], Learner], np.ndarray, np.ndarray]) -> tuple[int, int]:
     """Run all trials of (how to make a learner, X, y) in one forked process, which takes longer than they do.
 
-    Return its exit code, or minus the signal that ended it, and how many of the learners came through.
+    Return its exit code, or minus the signal that ended it, and how many of the learners ran without a crash.
     """
     trained = [make() for make, _, _ in learned]
     for learner, (_, X, y) in zip(trained, learned, strict=True):
         scores(learner, X, y)
-    through, told = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
         try:
             for learner, (make, X, y) in zip(trained, learned, strict=True):
                 trials(learner, make, X, y)
-                os.write(told, b".")
+                os.write(writing, b".")
         except BaseException:  # the parent reports it
             os._exit(1)
         os._exit(0)
-    os.close(told)
-    with open(through, "rb") as reader:
+    os.close(writing)
+    with open(reading, "rb") as reader:
         came = len(reader.read())
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), came
 
 
 def trials(trained: Learner, make: Callable[[], Learner], X: np.ndarray, y: np.ndarray) -> None:
-    """Let learners with the state of a trained one, overwritten, go on, unless it is refused."""
+    """Let learners continue from the overwritten state of a trained one, unless it is refused."""
     for trial in range(repetitions(TRIALS, KINDS)):
         learner = make()
         learner.restore(trained.snapshot())
@@ -90,7 +90,7 @@ def plain_and_standardized(name: str) -> list[Case]:
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("name", LEARNERS)
-def test_numbers_out_of_range_crash_nothing(name: str) -> None:
+def test_states_with_numbers_out_of_range_do_not_crash(name: str) -> None:
     tried = plain_and_standardized(name)
     code, came = outcome(*((partial(case.make, D), *data(case)) for case in tried))
     assert (code, came) == (0, len(tried)), f"crashed: {[case.label for case in tried][came:][:1]}"
@@ -98,13 +98,13 @@ def test_numbers_out_of_range_crash_nothing(name: str) -> None:
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("text", slow_but(ENSEMBLES[:2], ENSEMBLES))
-def test_numbers_out_of_range_in_members_of_an_ensemble_crash_nothing(text: str) -> None:
+def test_ensemble_members_with_numbers_out_of_range_do_not_crash(text: str) -> None:
     rows = data(Case(ROWS["knn_win"], "binary"))
     assert outcome((lambda: Spec.parse(text).create(D, 2, CLASSIFICATION), *rows)) == (0, 1)
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_crash_is_noticed(which: int) -> None:
+def test_a_crash_is_detected(which: int) -> None:
     rows, made = data(Case(ROWS["pa1"], "binary")), []
 
     def make(place: int) -> Learner:

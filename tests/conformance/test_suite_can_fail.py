@@ -1,4 +1,4 @@
-"""The checks catch learners that cheat: each mutant breaks one promise and must fail its check."""
+"""The checks catch faulty learners: each mutant breaks one promise and must fail its check."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_kernels_stay_inside_their_arrays(command, proof):
     assert proof in output
 
 
-def test_a_kernel_outside_its_array_is_noticed():
+def test_an_index_outside_an_array_is_detected():
     code, output = output_of([sys.executable, "-c", OUT_OF_BOUNDS])
     assert code != 0
     assert "IndexError" in output

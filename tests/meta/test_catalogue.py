@@ -8,7 +8,7 @@ from driftway.learners.registry import LEARNERS
 from tests.regenerate.catalogue import COMMAND, PAGE, cost_and_memory, page
 
 
-def test_the_page_is_what_the_generator_makes():
+def test_the_page_equals_the_output_of_the_generator():
     assert PAGE.exists(), f"docs/learners.md is missing; make it with: {COMMAND}"
     if PAGE.read_text(encoding="utf-8") != page():
         pytest.fail(
@@ -38,5 +38,5 @@ def test_every_learner_has_a_row_with_every_cell_filled():
         ("As its members.", ("As its members", "")),
     ],
 )
-def test_costs_are_parted(text, expected):
+def test_costs_are_split_into_time_and_bytes(text, expected):
     assert cost_and_memory(text) == expected

@@ -63,11 +63,11 @@ def test_every_detector_generator_and_procedure_is_registered():
 
 
 @pytest.mark.parametrize(("name", "place"), COMPUTED.items())
-def test_what_is_no_learner_is_a_function(name, place):
+def test_methods_that_are_not_learners_are_functions(name, place):
     assert callable(getattr(import_module(place), name))
 
 
 @pytest.mark.parametrize(("name", "method"), BETWEEN_PARTITIONS.items())
-def test_partitions_share_by_every_method(name, method):
+def test_every_averaging_method_can_be_shared_between_partitions(name, method):
     assert SharingOption.parse(f"{method}:rows=10") == SharingOption(method, 10)
     assert name not in LEARNERS

@@ -44,7 +44,7 @@ def headings(page: str) -> frozenset[str]:
     return frozenset(anchors)
 
 
-def leads_nowhere(citation: str) -> str | None:
+def fault_of(citation: str) -> str | None:
     """Why a citation is broken, or None if it is valid."""
     place, *anchors = [part.strip(" ,") for part in re.split(r"(?:,? and |, | )?#", citation)]
     if re.fullmatch(r"docs/decisions/\d{4}", place):
@@ -54,18 +54,18 @@ def leads_nowhere(citation: str) -> str | None:
     return next((f"no heading #{anchor}" for anchor in anchors if anchor not in headings(place)), None)
 
 
-def test_every_citation_leads_somewhere() -> None:
+def test_every_citation_is_valid() -> None:
     wrong = [
         f"{path}: {found[0]}: {why}"
         for path, text in texts().items()
         for found in CITED.finditer(text)
         if path.endswith((".py", ".yml", "Makefile")) and path != "tests/meta/test_citations.py"
-        and (why := leads_nowhere(" ".join(found[0].split())))
+        and (why := fault_of(" ".join(found[0].split())))
     ]  # fmt: skip
     assert wrong == []
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_is_valid() -> None:
     wrong = []
     for path, text in texts().items():
         if not path.endswith(".md"):
@@ -82,7 +82,7 @@ def test_every_link_leads_somewhere() -> None:
     assert wrong == []
 
 
-def test_nothing_is_said_of_what_lies_outside() -> None:
+def test_no_file_outside_the_repository_is_mentioned() -> None:
     examples = ("tests/meta/test_citations.py", "tests/meta/test_real_streams.py")
     reports_to_other_projects = ("docs/upstream/",)
     spared = examples + reports_to_other_projects
@@ -102,5 +102,5 @@ def test_nothing_is_said_of_what_lies_outside() -> None:
         ("docs/algorithms/conventions.md#sample-weights and #nothing", "no heading #nothing"),
     ],
 )
-def test_the_check_follows(citation: str, why: str | None) -> None:
-    assert leads_nowhere(citation) == why
+def test_the_check_finds_broken_citations(citation: str, why: str | None) -> None:
+    assert fault_of(citation) == why

@@ -53,7 +53,7 @@ def plain_cases() -> dict[str, list[Case]]:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_learner_says_what_it_does(name):
+def test_each_learner_is_documented(name):
     """The class docstring has cost and source; each parameter and each array of the memory has a description."""
     cls = find(name)
     doc = documented(cls)
@@ -66,7 +66,7 @@ def test_learner_says_what_it_does(name):
         assert all(one.text for one in field_specs(case.make(3).rule().memory).values()), case.label
 
 
-def test_standardizer_and_metrics_say_what_they_remember():
+def test_the_state_of_standardizer_and_metrics_is_documented():
     for made, memory in ((create_metrics("classification", 3, 3), Hits), (create_metrics("regression", 0, 1), Errors)):
         assert all(one.text for one in field_specs(memory).values())
         signature = [p for p in inspect.signature(type(made)).parameters if p != "self"]
@@ -128,6 +128,6 @@ def test_no_file_is_too_long():
     assert {path: n for path, n in counts.items() if n > MOST_LINES} == {}
 
 
-def test_no_dumping_grounds():
+def test_no_module_has_a_catch_all_name():
     # Paths relative to the project, as the clone may be in a folder of any name.
     assert [place(p) for p in files() if {*place(p).removesuffix(".py").split("/")} & BANNED_NAMES] == []

@@ -96,5 +96,5 @@ def test_help_does_not_take_long(arguments: tuple[str, ...]) -> None:
     assert cpu_seconds("-m", "driftway", *arguments, enough=most_seconds()) < most_seconds()
 
 
-def test_the_check_sees_a_heavy_import() -> None:
+def test_the_check_finds_a_heavy_import() -> None:
     assert "numba" in imported_by("import driftway.learners.engine.jit")

@@ -102,7 +102,7 @@ def permitted(package: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_imports_of_the_project(package):
+def test_packages_import_only_permitted_names(package):
     assert problems(files(package), lambda _, name: not permitted(package, name)) == []
 
 
@@ -113,7 +113,7 @@ def test_the_library_needs_no_broker():
     assert problems(library, lambda _, name: within(name, (*refused, "confluent_kafka"))) == []
 
 
-def test_the_table_refuses():
+def test_the_table_rejects_forbidden_imports():
     assert not permitted("learners", "driftway.worker.wire.codec")
     assert not permitted("worker", "driftway.producers.replay.Replay")
     assert not permitted("worker", "driftway.workbench.broker.LocalKafka")
@@ -141,7 +141,7 @@ def test_no_folder_is_imported_by_its_own_name():
     "line",
     ["import worker", "import os, worker.wire", "from learners.engine import jit", 'import_module("producers.cli")'],
 )
-def test_imports_by_a_folders_own_name_are_looked_at(line):
+def test_imports_by_a_folders_own_name_are_found(line):
     assert BARE.search(line)
 
 
@@ -155,7 +155,7 @@ def test_learners_are_pure_numerics():
 
 
 @pytest.mark.parametrize("dependency", DOORS)
-def test_one_door_per_dependency(dependency):
+def test_each_dependency_is_imported_in_one_place(dependency):
     doors = DOORS[dependency]
     assert (
         problems(
@@ -193,7 +193,7 @@ def test_kernels_use_no_blas_and_no_global_generator():
     assert found == []
 
 
-def test_the_walk_sees_imports():
+def test_all_forms_of_imports_are_found():
     seen = {name for path in files() for _, name in imports(path)}
     assert {
         "numba",

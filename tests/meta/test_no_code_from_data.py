@@ -48,13 +48,13 @@ def calls(found: Iterable[ast.AST]) -> list[ast.Call]:
     return [node for node in found if isinstance(node, ast.Call)]
 
 
-def test_no_module_that_revives_objects_is_imported() -> None:
+def test_no_module_that_deserializes_objects_is_imported() -> None:
     """Only the cache of machine code does it, which is executed anyhow, from a private folder."""
     found = [f"{place(p)} {name}" for p in files() for _, name in imports(p) if within(name, MODULES)]
     assert found == ["learners/engine/kernel_cache.py pickle"]
 
 
-def test_no_call_runs_what_was_read() -> None:
+def test_no_call_executes_data() -> None:
     found = [f"{place(p)}:{c.lineno} {dangerous(c)}" for p in files() for c in calls(nodes(p)) if dangerous(c)]
     assert found == []
 
@@ -67,12 +67,12 @@ def test_no_call_runs_what_was_read() -> None:
         "os.system(x)", "np.frombuffer(b, dtype=object)",
     ],
 )  # fmt: skip
-def test_the_check_sees(text: str) -> None:
+def test_the_check_finds_forbidden_calls(text: str) -> None:
     (call, *_) = calls(ast.walk(ast.parse(text)))
     assert dangerous(call)
 
 
 @pytest.mark.parametrize("text", ["np.load(f)", "np.load(f, allow_pickle=False)", "re.compile(x)", "model.eval(x)"])
-def test_the_check_lets_pass(text: str) -> None:
+def test_the_check_accepts_allowed_calls(text: str) -> None:
     (call, *_) = calls(ast.walk(ast.parse(text)))
     assert not dangerous(call)

@@ -99,27 +99,27 @@ def forbidden(found: Iterable[tuple[str, str]]) -> list[str]:
     return sorted(wrong)
 
 
-def test_arrows_between_folders_are_those_of_the_table() -> None:
+def test_imports_between_folders_are_those_of_the_table() -> None:
     assert forbidden(all_arrows()) == []
 
 
-def test_the_table_names_every_folder_and_has_no_circle() -> None:
+def test_the_table_has_every_folder_and_no_cycle() -> None:
     assert entries("driftway.worker", modules()) == set(MAY_IMPORT)
     assert circle(MAY_IMPORT) == []
 
 
-def test_the_table_allows_nothing_that_nobody_needs() -> None:
+def test_the_table_allows_only_imports_that_exist() -> None:
     used = within_folder("driftway.worker", all_arrows())
     assert {folder: spare for folder, allowed in MAY_IMPORT.items() if (spare := allowed - used[folder])} == {}
 
 
-def test_no_circle_inside_a_folder() -> None:
+def test_no_folder_has_an_import_cycle() -> None:
     # At every level, so that modules have no cycle either: it would show in their common folder.
     found = {folder: circle(within_folder(folder, all_arrows())) for folder in folders(modules())}
     assert {folder: names for folder, names in found.items() if names} == {}
 
 
-def test_no_folder_is_too_full() -> None:
+def test_no_folder_has_too_many_entries() -> None:
     full = {folder: len(entries(folder, modules())) for folder in folders(modules())}
     most = {folder: MOST_ENTRIES.get(".".join(folder.split(".")[:2]), 1000) for folder in full}
     assert {folder: n for folder, n in full.items() if n > most[folder]} == {}
@@ -130,7 +130,7 @@ def test_the_top_of_the_learners_shows_the_contract_and_the_families() -> None:
     assert len(top) <= MOST_AT_THE_TOP_OF_LEARNERS
 
 
-def test_the_checks_can_fail() -> None:
+def test_the_checks_find_violations() -> None:
     names = (
         "driftway.worker",
         "driftway.worker.wire",
@@ -162,7 +162,7 @@ def test_the_checks_can_fail() -> None:
     )
 
 
-def test_the_walk_sees_every_kind_of_import() -> None:
+def test_every_kind_of_import_is_found() -> None:
     found = all_arrows()
     assert ("driftway.worker.stream.worker", "driftway.worker.stream.task.task") in found
     # Under TYPE_CHECKING, and nowhere else.

@@ -73,7 +73,7 @@ def test_no_test_looks_for_real_streams_by_itself() -> None:
         'DATA = ROOT.parent / "streams"',
     ],
 )
-def test_every_other_way_is_found(line: str) -> None:
+def test_the_check_finds_every_other_way(line: str) -> None:
     assert WORDS.search(line)
     assert other_ways(ast.parse(line), depth=2) != []
 
@@ -87,5 +87,5 @@ def test_every_other_way_is_found(line: str) -> None:
         '"a shared topic"',
     ],
 )
-def test_what_stays_inside_is_not_found(line: str) -> None:
+def test_the_check_accepts_paths_inside_the_checkout(line: str) -> None:
     assert other_ways(ast.parse(line), depth=2) == []

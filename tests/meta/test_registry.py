@@ -35,12 +35,12 @@ def learner_classes() -> set[str]:
     }
 
 
-def test_registry_holds_every_learner_and_nothing_else():
+def test_the_registry_has_exactly_the_learners_of_the_source():
     assert learner_classes() == {*LEARNERS.values(), *WRAPPERS.values()}
     assert len(set(LEARNERS.values())) == len(LEARNERS)
 
 
-def test_names_agree():
+def test_learner_names_agree_with_their_classes():
     for name in LEARNERS:
         found = find(name)
         assert issubclass(found, Learner)
@@ -57,7 +57,7 @@ def test_opting_out_is_rare_and_reasoned():
     names = {check.__name__ for check in CHECKS} | {"learns", "adapts", "recovers@binary", "recovers@multiclass"}
     opted = [(row.name, check, reason) for row in TABLE for check, reason in row.opt_out.items()]
     assert all(check in names and len(reason) > 8 for _, check, reason in opted)
-    assert len(opted) == 68, "opting out is counted: change this number with the reason"
+    assert len(opted) == 68, "opt-outs are counted: change this number with the reason"
 
 
 def test_every_classifier_that_learns_from_features_has_an_accuracy_row():
