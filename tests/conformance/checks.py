@@ -315,7 +315,7 @@ def guarded(
 
 
 def places(blob: bytes, rng: np.random.Generator) -> list[int]:
-    """Return all positions of a short snapshot, or both ends of a long one and some in between: one digest covers all."""
+    """Return all positions of a short snapshot, or both ends and some between of a long one: one digest covers all."""
     n = len(blob)
     if n < 1000:
         return list(range(n))
