@@ -25,7 +25,7 @@ def test_file_is_read_before_the_pairs_and_these_win(tmp_path: Path) -> None:
     assert parse_properties(["b=3"], str(file)) == {"a": "1", "b": "3", "c": "\u00e9"}
 
 
-def test_a_file_may_be_as_editors_and_java_write_it_and_a_wrong_line_is_named(tmp_path: Path) -> None:
+def test_files_as_written_by_editors_and_java_are_read_and_a_wrong_line_is_named(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_bytes(b"\xef\xbb\xbfa=1\r\n! comment\r\nb=2\r\n")
     assert parse_properties([], str(file)) == {"a": "1", "b": "2"}
@@ -35,24 +35,24 @@ def test_a_file_may_be_as_editors_and_java_write_it_and_a_wrong_line_is_named(tm
 
 
 @pytest.mark.parametrize("key", ["sasl.oauthbearer.assertion.private.key.passphrase", "a" * 64])
-def test_long_names_of_properties_are_taken(key: str) -> None:
+def test_long_names_of_properties_are_accepted(key: str) -> None:
     assert parse_properties([f"{key}=x"]) == {key: "x"}
 
 
-def test_a_name_that_is_too_long_may_be_part_of_a_secret() -> None:
+def test_a_name_that_is_too_long_is_not_shown_as_it_may_be_a_secret() -> None:
     with pytest.raises(UsageFailure) as caught:
         parse_properties(["s" * 65 + "=x"])
     assert "sss" not in str(caught.value)
 
 
 @pytest.mark.parametrize("pair", ["acks", "=1", "", "  "])
-def test_what_is_no_pair_is_refused(pair: str) -> None:
+def test_a_text_that_is_not_a_pair_is_refused(pair: str) -> None:
     with pytest.raises(UsageFailure, match=r"is not key=value$"):
         parse_properties([pair])
 
 
 @pytest.mark.parametrize("key", OWNED)
-def test_owned_property_is_refused_with_the_reason(key: str, tmp_path: Path) -> None:
+def test_a_property_that_driftway_sets_itself_is_refused_with_the_reason(key: str, tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_text(f"{key} = x\n")
     for given in ((["a=b", f"{key}=x"], None), ([], str(file))):
@@ -61,12 +61,12 @@ def test_owned_property_is_refused_with_the_reason(key: str, tmp_path: Path) -> 
         assert str(caught.value) == f"client property {key} cannot be set: {OWNED[key]}"
 
 
-def test_all_that_must_be_owned_is_owned() -> None:
+def test_all_properties_that_driftway_must_set_are_refused() -> None:
     must = {"enable.auto.commit", "isolation.level", "transactional.id", "group.id", "bootstrap.servers"}
     assert must | {"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence"} <= OWNED.keys()
 
 
-def test_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match=r"^cannot read client properties .*absent: No such file"):
         parse_properties([], str(tmp_path / "absent"))
     with pytest.raises(UsageFailure, match="Is a directory"):
@@ -81,20 +81,20 @@ def test_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
     ["sasl.password", "ssl.key.password", "ssl.keystore.password", "sasl.oauthbearer.client.secret", "ssl.key.pem",
      "sasl.oauthbearer.token.endpoint.url", "ssl.certificate.pem", "SASL.PASSWORD", "sasl.jaas.config"],
 )  # fmt: skip
-def test_secret_is_never_shown(key: str) -> None:
+def test_a_secret_is_never_shown(key: str) -> None:
     assert redact(f"{key}=hunter2") == f"{key}=***"
 
 
-def test_ordinary_property_is_shown() -> None:
+def test_an_ordinary_property_is_shown() -> None:
     assert redact("acks=all") == "acks=all"
     assert redact("password") == "password"
 
 
-def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> None:
-    made = base_properties("h:1", {"client.id": "mine", "acks": "1"})
+def test_the_users_properties_come_last_and_extra_logging_is_off_by_default() -> None:
+    base = base_properties("h:1", {"client.id": "mine", "acks": "1"})
     largest = {"receive.message.max.bytes": 1_000_000_000}
     waits = {"reconnect.backoff.max.ms": 1000}
-    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", **largest, **waits}
+    assert base == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", **largest, **waits}
     assert base_properties("h:1", {"receive.message.max.bytes": "7"})["receive.message.max.bytes"] == "7"
     assert "reconnect.backoff.max.ms" not in base_properties("h:1", {"reconnect.backoff.ms": "5000"})
     assert base_properties("h:1", {})["client.id"].startswith("driftway-")
@@ -109,7 +109,7 @@ def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> Non
     ("sources", "known"),
     [(["configured"], True), (["internal", "learned"], True), (["internal", "logical"], False), ([], False)],
 )
-def test_a_client_knows_brokers_that_it_was_given_or_has_learned_of(sources: list[str], known: bool) -> None:
+def test_a_client_knows_its_bootstrap_brokers_and_those_it_has_discovered(sources: list[str], known: bool) -> None:
     """The group coordinator is a logical broker: a name for one of the others."""
     text = json.dumps({"brokers": {str(i): {"source": source} for i, source in enumerate(sources)}})
     assert knows_brokers(text) is known

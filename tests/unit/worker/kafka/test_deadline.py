@@ -29,12 +29,12 @@ def test_an_empty_budget_has_passed() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(deadline, "time", made)
-    return made
+    fake_clock = Clock()
+    monkeypatch.setattr(deadline, "time", fake_clock)
+    return fake_clock
 
 
-def test_a_call_that_does_not_come_back_is_overdue_long_before_the_whole_budget(clock: Clock) -> None:
+def test_a_call_that_does_not_return_is_overdue_long_before_the_whole_budget(clock: Clock) -> None:
     budget = Deadline(60, per_call=4)
     clock.now += 5.5
     assert not budget.overdue_by(2)  # `remaining` was not called yet: the first call counts from the start
@@ -48,7 +48,7 @@ def test_a_call_that_does_not_come_back_is_overdue_long_before_the_whole_budget(
     assert not budget.passed
 
 
-def test_a_budget_is_extended_only_as_far_as_it_may_be(clock: Clock) -> None:
+def test_a_budget_is_extended_only_up_to_its_limit(clock: Clock) -> None:
     strict, longer = Deadline(8), Deadline(8, at_most=20)
     for one in (strict, longer):
         one.extend(100)

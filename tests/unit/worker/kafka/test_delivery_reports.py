@@ -36,7 +36,7 @@ def test_only_the_first_record_and_the_last_of_each_batch_are_reported() -> None
     assert len(marked(1)[1]) == 1
 
 
-def test_spans_are_where_the_reports_say() -> None:
+def test_offset_ranges_follow_from_the_reports() -> None:
     reports, (first, last, other) = marked(100, 50)
     for callback, offset in ((first, 7), (last, 106), (other, 158)):
         callback(None, message(offset))
@@ -51,7 +51,7 @@ def test_spans_are_where_the_reports_say() -> None:
     [(6, 105, 7), (7, 105, 7), (-1001, -1001, 0), (-1, 98, 0), (200, 299, 300)],
     ids=["before the end", "too close together", "without offsets", "below 0", "an old batch"],
 )
-def test_reports_that_cannot_be_true_prove_nothing(first: int, last: int, end: int) -> None:
+def test_impossible_reports_give_no_offset_range(first: int, last: int, end: int) -> None:
     reports, callbacks = marked(100)
     for callback, offset in zip(callbacks, (first, last), strict=True):
         callback(None, message(offset))
@@ -59,7 +59,7 @@ def test_reports_that_cannot_be_true_prove_nothing(first: int, last: int, end: i
         reports.ranges({"t": end})
 
 
-def test_what_was_never_reported_proves_nothing() -> None:
+def test_missing_reports_give_no_offset_range() -> None:
     reports, _ = marked(2)
     with pytest.raises(UnconfirmedDelivery):
         reports.ranges({})
@@ -101,14 +101,14 @@ WHOLE = CommitRecord(700, 500, Pointer(12, 3, 600), {"EVENTS.g.predictions": Off
     "position",
     [WHOLE, CommitRecord(700), CommitRecord(0, 0, None, {}), CommitRecord(9, 7, None, {}, rounds=3, set_aside_from=5)],
 )
-def test_position_is_read_as_it_was_written(position: CommitRecord) -> None:
+def test_a_commit_record_is_read_as_it_was_written(position: CommitRecord) -> None:
     assert CommitRecord.read(position.write()) == position
 
 
 @pytest.mark.parametrize(
     ("value", "position"), [(b"500", CommitRecord(500, set_aside_from=500)), (b"0", CommitRecord(0))]
 )
-def test_position_of_before_it_said_more_is_an_offset(value: bytes, position: CommitRecord) -> None:
+def test_a_commit_record_of_an_earlier_version_is_an_offset(value: bytes, position: CommitRecord) -> None:
     assert CommitRecord.read(value) == position
 
 
@@ -125,5 +125,5 @@ STRANGE = b'{"offset":"a","previous":null,"pointer":null,"outputs":{}}'
 
 
 @pytest.mark.parametrize("value", [None, b"", b"x", b"[]", b"{}", b'{"offset":1}', STRANGE])
-def test_position_that_cannot_be_read_is_none(value: bytes | None) -> None:
+def test_an_unreadable_commit_record_is_none(value: bytes | None) -> None:
     assert CommitRecord.read(value) is None

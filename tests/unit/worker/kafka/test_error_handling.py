@@ -38,7 +38,7 @@ ROWS = [(name, verdict) for verdict, names in TABLE.items() for name in names]
 
 
 @pytest.mark.parametrize(("name", "verdict"), ROWS, ids=[name for name, _ in ROWS])
-def test_code_without_flags(name: str, verdict: ErrorAction) -> None:
+def test_each_error_code_without_flags_has_its_action(name: str, verdict: ErrorAction) -> None:
     assert classify(KafkaError(getattr(KafkaError, name))) is verdict
 
 
@@ -49,7 +49,7 @@ def test_a_transaction_that_must_abort_is_aborted_even_after_a_timeout(name: str
 
 
 @pytest.mark.parametrize("name", STALE_MEMBER)
-def test_a_commit_that_a_rebalance_overtook_is_aborted(name: str) -> None:
+def test_a_commit_interrupted_by_a_rebalance_is_aborted(name: str) -> None:
     """A member that keeps the partition continues; one that does not is told so by the group."""
     assert classify(KafkaError(getattr(KafkaError, name), "x", txn_requires_abort=True)) is ErrorAction.ABORT
 
@@ -94,13 +94,13 @@ def failing(*codes: int):
     "name",
     ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "_TIMED_OUT", "_TRANSPORT", "NOT_LEADER_FOR_PARTITION"],
 )
-def test_a_question_is_asked_again_whatever_the_client_calls_retriable(name: str) -> None:
+def test_a_query_is_repeated_whatever_the_client_calls_retriable(name: str) -> None:
     error = KafkaError(getattr(KafkaError, name))
     assert not error.retriable()
     assert query(failing(error.code(), error.code()), Deadline(10)) == "an answer"
 
 
-def test_a_question_is_not_asked_again_for_ever_nor_where_the_answer_is_no() -> None:
+def test_a_query_is_not_repeated_forever_nor_after_a_refusal() -> None:
     with pytest.raises(KafkaException):
         query(failing(*[KafkaError._TIMED_OUT] * 100), Deadline(0.2))
     with pytest.raises(KafkaException) as caught:
@@ -108,7 +108,7 @@ def test_a_question_is_not_asked_again_for_ever_nor_where_the_answer_is_no() -> 
     assert caught.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_setbacks_have_their_verdicts() -> None:
+def test_each_failure_has_its_action() -> None:
     assert classify_failure(TimedOut("late")) == (ErrorAction.UNKNOWN, "late")
     assert classify_failure(UnconfirmedDelivery("not there")) == (ErrorAction.ABORT, "not there")
     assert classify_failure(TaskError("x"))[0] is ErrorAction.UNKNOWN

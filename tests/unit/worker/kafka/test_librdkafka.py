@@ -19,7 +19,7 @@ from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, 
 from driftway.worker.kafka.librdkafka.library import PRODUCER, Library, Unsupported, load
 
 
-def test_the_library_is_the_one_of_the_python_client() -> None:
+def test_the_library_is_that_of_the_python_client() -> None:
     assert checked_library().version() == confluent_kafka.libversion()[1]
 
 
@@ -35,20 +35,20 @@ def test_an_older_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
 
 
-def test_another_library_than_the_clients_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_other_than_the_clients_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confluent_kafka, "libversion", lambda: ("2.0.0", 0x020000FF))
     with pytest.raises(Unsupported, match="is not the one that confluent-kafka uses"):
         Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
 
 
 @pytest.mark.parametrize("word", ["PARTITION", "LENGTH", "KEY_LENGTH", "OPAQUE"])
-def test_a_message_that_is_laid_out_differently_is_noticed(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_layout_of_messages_is_detected(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Wrong address fields cannot be tested here, as checking them would read anywhere in memory.
     monkeypatch.setattr(abi_check, word, message.OFFSET)
     assert "a message reads" in (abi_check._message_differs(load()) or "")
 
 
-def test_a_place_that_is_laid_out_differently_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_layout_of_topic_partitions_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = [field for field in library.TopicPartitionStruct._fields_ if field[0] != "partition"]
     fields.insert(2, ("partition", ctypes.c_int32))
     other = type("Other", (ctypes.Structure,), {"_fields_": fields})
@@ -87,7 +87,7 @@ def test_an_error_object_becomes_the_clients_own_error() -> None:
     assert error.str()
 
 
-def test_places_go_in_and_come_out() -> None:
+def test_topic_partitions_are_written_and_read_back() -> None:
     with TopicPartitionList(load(), "topic", [(3, 7), (1, 9)]) as places:
         assert partitions_of(places) == [3, 1]
         assert [places.contents.elements[i].offset for i in range(2)] == [7, 9]

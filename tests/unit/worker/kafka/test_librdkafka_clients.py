@@ -94,7 +94,7 @@ def test_messages_become_columns_and_columns_become_messages(values: list[bytes 
     assert found == values
 
 
-def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_split_into_partitions_and_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     member = LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
     arrivals = member._queue
     monkeypatch.setattr(
@@ -164,7 +164,7 @@ def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
     assert [list(kernel.signatures) for kernel in kernels] == compiled  # type: ignore[attr-defined]
 
 
-def test_reports_are_noted_by_topic_and_only_of_marked_records() -> None:
+def test_reports_of_marked_records_are_recorded_by_topic() -> None:
     report = REPORT(delivered())
     notes = np.array([0, 0, *[NONE_YET] * 4], np.int64)
 
@@ -183,7 +183,7 @@ def test_reports_are_noted_by_topic_and_only_of_marked_records() -> None:
     assert notes[FIRST:].tolist() == [5, 8, 90, 90]
 
 
-def test_what_is_dropped_is_reported_as_refused_with_its_topic() -> None:
+def test_dropped_records_are_reported_as_refused_with_their_topic() -> None:
     sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
     sender.send("t", ListColumn([b"a", None, b""]), ListColumn([b"k", None, b""]))
     sender.send(
@@ -199,7 +199,7 @@ def test_what_is_dropped_is_reported_as_refused_with_its_topic() -> None:
         sender.ranges({})
 
 
-def test_spans_begin_anew() -> None:
+def test_offset_ranges_are_reset_for_each_transaction() -> None:
     sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
     sender._counts["t"], sender._places["t"] = 3, FIRST
     sender._notes[FIRST : FIRST + 2] = 7, 9
@@ -219,7 +219,7 @@ def test_a_sender_ends_with_its_last_reference() -> None:
 
 
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
-def test_a_wrong_property_is_refused_alike(client: str) -> None:
+def test_both_clients_refuse_a_wrong_property_alike(client: str) -> None:
     properties = {"session.timeout.ms": "soon", "group.id": "g", **NOBODY}
     with pytest.raises(UsageFailure, match=r'client property refused: .*"session\.timeout\.ms"'):
         client_factory.make_member(client, properties, "t", incremental=False)
@@ -243,7 +243,7 @@ def test_callbacks_are_called(client: str) -> None:
     assert counts[0].endswith("}")
 
 
-def test_what_a_listener_raises_comes_out_of_the_call() -> None:
+def test_an_exception_of_a_listener_is_raised_by_the_call() -> None:
     member = LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
 
     def fail(_partitions: list[int]) -> None:
@@ -258,7 +258,7 @@ def test_what_a_listener_raises_comes_out_of_the_call() -> None:
     member.close()
 
 
-def test_a_fenced_member_closes_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fenced_member_closes_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason for leaving was raised before; a second failure would hide it."""
     member, close = (
         LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False),
@@ -275,7 +275,7 @@ def test_a_fenced_member_closes_like_any_other(monkeypatch: pytest.MonkeyPatch) 
     member.close()
 
 
-def test_the_choice_says_why_it_is_not_native(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_of_the_client_has_the_reason_if_it_is_not_native(monkeypatch: pytest.MonkeyPatch) -> None:
     assert client_factory.choose_client(PYTHON) == (PYTHON, None)
     assert client_factory.choose_client(NATIVE) == client_factory.choose_client(AUTO) == (NATIVE, None)
 

@@ -32,7 +32,7 @@ def id_of(stub: Stub, form: str = "avro", target: Target = BINARY, topic: str = 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_is_registered_once_and_has_the_same_id_at_every_start(stub: Stub, form: str) -> None:
+def test_a_schema_is_registered_once_and_has_the_same_id_at_every_start(stub: Stub, form: str) -> None:
     first = id_of(stub, form)
     assert [id_of(stub, form), id_of(stub, form, topic="EVENTS.g.challengers")] == [first, first]
     assert (len(stub.schemas), stub.versions[SUBJECT]) == (1, [first])
@@ -42,7 +42,7 @@ def test_it_is_registered_once_and_has_the_same_id_at_every_start(stub: Stub, fo
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_registry_that_registers_nothing_must_have_it(stub: Stub, form: str) -> None:
+def test_a_read_only_registry_must_already_have_the_schema(stub: Stub, form: str) -> None:
     stub.refusal = 422, {"error_code": 42205, "message": "Subject is in READONLY mode"}
     with pytest.raises(Failure, match=f"does not let the schema of {SUBJECT} be registered: .*READONLY") as caught:
         id_of(stub, form)
@@ -53,7 +53,7 @@ def test_a_registry_that_registers_nothing_must_have_it(stub: Stub, form: str) -
     assert id_of(stub, form) == first
 
 
-def test_an_incompatible_subject(stub: Stub) -> None:
+def test_an_incompatible_subject_is_refused(stub: Stub) -> None:
     stub.refusal = 409, {"error_code": 409, "message": "Schema being registered is incompatible"}
     with pytest.raises(UsageFailure, match=f"not compatible with that of {SUBJECT} in the schema registry") as caught:
         id_of(stub)
@@ -61,7 +61,7 @@ def test_an_incompatible_subject(stub: Stub) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_what_a_registry_would_take_is_asked_without_registering(stub: Stub) -> None:
+def test_compatibility_is_checked_without_registering(stub: Stub) -> None:
     registry, ours = OutputSchemas(stub.url, QUICK), OutputSchema.of("avro", BINARY)
     assert registry.would_take(TOPIC, ours)
     assert (stub.schemas, stub.versions) == ([], {})
@@ -73,7 +73,7 @@ def test_what_a_registry_would_take_is_asked_without_registering(stub: Stub) -> 
     assert len(stub.schemas) == 1
 
 
-def test_no_registry_and_what_is_none(stub: Stub) -> None:
+def test_a_missing_or_invalid_registry_is_refused(stub: Stub) -> None:
     with pytest.raises(Unreachable, match="does not answer"):
         OutputSchemas("http://127.0.0.1:9", QUICK).id_of(TOPIC, OutputSchema.of("avro", BINARY))
     stub.status, stub.body = 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
@@ -93,7 +93,9 @@ def test_no_registry_and_what_is_none(stub: Stub) -> None:
         (("--task", "regression"), NUMBERS),
     ],
 )
-def test_what_is_printed_is_what_is_looked_up(stub: Stub, form: str, options: tuple[str, ...], target: Target) -> None:
+def test_the_printed_schema_equals_the_one_looked_up(
+    stub: Stub, form: str, options: tuple[str, ...], target: Target
+) -> None:
     printed = CliRunner().invoke(main, ["schema", "predictions", "--output-format", form, *options])
     assert printed.exit_code == 0, printed.output
     by_hand = Schema(printed.stdout.removesuffix("\n"), TYPES[form])
@@ -102,7 +104,7 @@ def test_what_is_printed_is_what_is_looked_up(stub: Stub, form: str, options: tu
     assert id_of(stub, form, target) == number
 
 
-def test_a_schema_is_recognised_by_what_it_says(stub: Stub) -> None:
+def test_a_schema_is_recognised_by_its_content(stub: Stub) -> None:
     number = id_of(stub)
     registry = OutputSchemas(stub.url, QUICK)
     assert registry.recognises(number, OutputSchema.of("avro", BINARY))

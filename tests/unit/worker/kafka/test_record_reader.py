@@ -54,7 +54,7 @@ def reading(*deliveries: PollResult, first: int = 0, end: int = 10) -> RecordRea
     return RecordReader(Deliveries(*deliveries), PLACE, first, end, raise_errors)
 
 
-def test_it_is_sent_to_its_place_and_reads_up_to_its_bound() -> None:
+def test_a_reader_starts_at_its_offset_and_stops_at_its_bound() -> None:
     fetcher = Deliveries(PollResult([records(3, 5)], []), PollResult([records(8, 9, 11)], []))
     reader = RecordReader(fetcher, PLACE, 3, 10, raise_errors)
     assert fetcher.sent == [{2: 3}]
@@ -62,43 +62,43 @@ def test_it_is_sent_to_its_place_and_reads_up_to_its_bound() -> None:
     assert offsets(reader) is None
 
 
-def test_nothing_is_asked_for_where_nothing_is_wanted() -> None:
+def test_an_empty_range_requests_nothing() -> None:
     fetcher = Deliveries()
     assert not RecordReader(fetcher, PLACE, 4, 4, raise_errors).unread
     assert fetcher.sent == []
 
 
-def test_markers_may_be_all_that_is_left() -> None:
+def test_a_range_may_contain_only_markers() -> None:
     reader = reading(PollResult([records(6)], [problem(END_OF_LOG, 10)]))
     assert offsets(reader) == [6]
     assert not reader.unread
 
 
-@pytest.mark.parametrize(("told", "done"), [(7, True), (3, False), (6, False)])
-def test_an_end_behind_which_records_came_is_none(told: int, done: bool) -> None:
-    reader = reading(PollResult([records(4, 5, 6)], [problem(END_OF_LOG, told)]))
+@pytest.mark.parametrize(("log_end", "done"), [(7, True), (3, False), (6, False)])
+def test_an_end_of_partition_before_later_records_is_ignored(log_end: int, done: bool) -> None:
+    reader = reading(PollResult([records(4, 5, 6)], [problem(END_OF_LOG, log_end)]))
     assert offsets(reader) == [4, 5, 6]
     assert (reader.done, bool(reader.unread)) == (done, True)
 
 
-def test_records_beyond_the_bound_end_it() -> None:
+def test_a_record_beyond_the_bound_ends_the_reading() -> None:
     reader = reading(PollResult([records(12)], []))
     assert offsets(reader) is None
     assert not reader.unread
 
 
-def test_records_of_another_partition_are_not_taken() -> None:
+def test_records_of_another_partition_are_ignored() -> None:
     assert offsets(reading(PollResult([records(1, partition=0)], []))) is None
 
 
 @pytest.mark.parametrize("found", [[], [records(1)]])
 @pytest.mark.parametrize("offset", [OFFSET_INVALID, 0])
-def test_every_other_error_is_heard(found: Sequence[Records], offset: int) -> None:
+def test_every_other_error_is_raised(found: Sequence[Records], offset: int) -> None:
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
         reading(PollResult(list(found), [problem(KafkaError.TOPIC_AUTHORIZATION_FAILED, offset)])).poll(0.0)
 
 
-def test_a_log_that_does_not_reach_to_the_beginning_has_ended() -> None:
+def test_a_log_that_ends_before_the_first_offset_has_ended() -> None:
     reader = RecordReader(Deliveries(PollResult([], [problem(NO_OFFSET)])), PLACE, 5, 10, ignore_out_of_range)
     assert offsets(reader) is None
     assert reader.done

@@ -59,7 +59,7 @@ def test_no_registry_rejects_nothing(stub, form):
     ("status", "body"),
     [(404, {"error_code": 404, "message": "HTTP 404 Not Found"}), (404, "<html>"), (401, {}), (403, "no"), (400, {})],
 )
-def test_a_refusal_is_no_reason_to_reject(stub, status, body):
+def test_a_refusal_of_the_registry_rejects_no_event(stub, status, body):
     value, _ = registered.avro(stub.url)
     stub.status, stub.body = status, body
     with pytest.raises(Failure, match=f"refused: HTTP {status}") as caught:
@@ -67,7 +67,7 @@ def test_a_refusal_is_no_reason_to_reject(stub, status, body):
     assert caught.value.exit_code == 1
 
 
-def test_an_answer_that_is_no_json(stub):
+def test_a_response_that_is_not_json_is_reported(stub):
     value, _ = registered.avro(stub.url)
     stub.status, stub.body = 200, "<html>a proxy</html>"
     with pytest.raises(Unreachable):
@@ -75,7 +75,7 @@ def test_an_answer_that_is_no_json(stub):
 
 
 @pytest.mark.parametrize("how", ["property", "url"])
-def test_a_password_is_sent_and_never_told(stub, how):
+def test_a_password_is_sent_and_never_shown(stub, how):
     value, expected = registered.json_schema(stub.url)
     stub.authorizations.clear()
     if how == "property":
@@ -91,7 +91,7 @@ def test_a_password_is_sent_and_never_told(stub, how):
         assert "secret" not in str(caught.value)
 
 
-def test_certificates_on_both_sides(tmp_path):
+def test_certificates_are_checked_on_both_sides(tmp_path):
     make_certificates(tmp_path, "broker", "reader", password="hush-hush")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(tmp_path / "broker.pem")
@@ -127,20 +127,20 @@ def test_certificates_on_both_sides(tmp_path):
     ("https://h", {"ssl.ca.location": "/no/such/file"}, "registry property refused"),
     ("https://h", {"ssl.key.location": "/hush", "ssl.key.password": "hush"}, "ssl.certificate.location"),
 ])  # fmt: skip
-def test_what_cannot_be_a_registry(url, properties, words):
+def test_an_invalid_registry_url_is_refused(url, properties, words):
     with pytest.raises(UsageFailure, match=words) as caught:
         make_parser("avro", url, properties)
     assert "hush" not in str(caught.value)
 
 
-def test_the_second_of_two_registries_answers(stub):
+def test_the_second_registry_is_used_if_the_first_does_not_answer(stub):
     value, expected = registered.json_schema(stub.url)
     assert make_parser("json-schema", f"http://127.0.0.1:9,{stub.url}", QUICK)(value) == expected
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("lacks", ["confluent_kafka.schema_registry", "fastavro", "google.type", "jsonschema"])
-def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
+def test_a_missing_extra_is_reported_in_one_sentence(monkeypatch, form, lacks):
     # Modules that have imported it are dropped during the test and restored afterwards.
     for name in [name for name in sys.modules if name.startswith("confluent_kafka.schema_registry")]:
         monkeypatch.delitem(sys.modules, name)
@@ -151,7 +151,7 @@ def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
             make_parser(form, "http://h", {})
 
 
-def test_other_forms_have_no_registry():
+def test_other_formats_refuse_a_registry():
     with pytest.raises(UsageFailure, match="avro, protobuf, json-schema"):
         make_parser("json", "http://h", {})
 
@@ -165,7 +165,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("body", "form"), slow_but_each_once(BODIES, FORMS), ids=lambda one: one[:30])
-def test_whatever_a_registry_answers_is_a_sentence(stub, body, form):
+def test_any_response_of_a_registry_is_handled_with_one_sentence(stub, body, form):
     value, _ = ROUND_TRIPS[form](stub.url)
     stub.status, stub.body = 200, body
     with pytest.raises((Reject, Failure)) as caught:
@@ -181,21 +181,21 @@ def referring(number: int, to: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("length", [1, 2, 7])
-def test_schemas_that_refer_to_each_other_in_a_circle(stub, length):
+def test_schemas_with_circular_references_are_refused(stub, length):
     for number in range(length):
         stub.versions[f"s{number}"] = [stub.add(**referring(number, (number + 1) % length))]
     with pytest.raises(Reject, match=r"^avro: schemas refer to R[0-9] in a circle$"):
         make_parser("avro", stub.url, QUICK)(bytes(4) + b"\x01" + b"x")
 
 
-def test_schemas_that_refer_to_ever_more(stub):
+def test_schemas_with_endless_references_are_refused(stub):
     for number in range(100):
         stub.versions[f"s{number}"] = [stub.add(**referring(number, number + 1))]
     with pytest.raises(Reject, match="a schema refers to others more than 50 deep, or 500"):
         make_parser("avro", stub.url, QUICK)(bytes(4) + b"\x01" + b"x")
 
 
-def test_an_answer_that_never_ends():
+def test_a_response_that_never_ends_times_out():
     """Each byte comes within the timeout, the last one never."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 

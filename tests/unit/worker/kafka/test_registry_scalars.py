@@ -24,7 +24,7 @@ from driftway.worker.wire.codec import id_text
     (-62_135_596_800_000, MILLIS, "0001-01-01T00:00:00Z"),
     (253_402_300_799_999, MILLIS, "9999-12-31T23:59:59.999000Z"),
 ])  # fmt: skip
-def test_instant(ticks, unit, text):
+def test_an_instant_is_written_as_text(ticks, unit, text):
     assert instant(ticks, unit) == text
     assert instant(ticks, unit, "") == text[:-1]
 
@@ -34,7 +34,7 @@ def test_beyond_the_calendar_an_instant_stays_a_number(ticks):
     assert instant(ticks, MILLIS) == ticks
 
 
-def test_day():
+def test_a_day_is_written_as_text():
     assert [day(0), day(-1), day(20_781)] == ["1970-01-01", "1969-12-31", "2026-11-24"]
     last = datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()
     assert (day(last), day(last + 1), day(2**31 - 1), day(-(2**31))) == ("9999-12-31", last + 1, 2**31 - 1, -(2**31))
@@ -48,7 +48,7 @@ def test_decimal_is_the_nearest_number(unscaled, scale):
 
 
 @given(integers(-(10**40), 10**40), integers(0, 30))
-def test_decimals_as_ids_are_told_apart(unscaled, scale):
+def test_decimals_as_ids_are_distinguished(unscaled, scale):
     """The text of an id is that of the float64 where that is the decimal, otherwise the decimal's digits."""
     data = unscaled.to_bytes(20, "big", signed=True)
     text = id_text({"id": decimal(data, scale)})[6:-1].decode()
@@ -57,7 +57,7 @@ def test_decimals_as_ids_are_told_apart(unscaled, scale):
         assert text == id_text(float(Fraction(unscaled, 10**scale))).decode()
 
 
-def test_decimal_of_any_scale_is_quick():
+def test_a_decimal_of_any_scale_is_read_quickly():
     started = time.monotonic()
     assert decimal(b"\1", 2**31 - 1) == 0.0
     assert decimal(b"\1", -(2**31)) == float("inf")
