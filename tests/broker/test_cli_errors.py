@@ -109,7 +109,7 @@ def test_an_unreachable_broker_is_reported_in_one_sentence(closed_port: int) -> 
     assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 7 s"
 
 
-def test_an_unreachable_broker_is_noticed_in_time() -> None:
+def test_an_unreachable_broker_is_detected_in_time() -> None:
     """Measured from the first connection attempt, as Python may take seconds to start on a busy machine."""
     attempts: list[float] = []
 

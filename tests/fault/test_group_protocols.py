@@ -72,7 +72,7 @@ def test_a_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str
     auditor.require(scenario.expected)
 
 
-def test_a_group_that_cannot_migrate_is_told_why_and_migrates_once_its_members_have_left(kafka: str) -> None:
+def test_a_group_that_cannot_migrate_gets_the_reason_and_migrates_once_its_members_have_left(kafka: str) -> None:
     """The broker refuses to convert a group whose members send assignor data, as these two do."""
     scenario = FaultScenario(kafka, partitions=4, rows=400)
     set_session(kafka, scenario.group, SESSION_MS)

@@ -76,7 +76,7 @@ def test_every_option_has_a_help_text_and_its_own_variable(names: tuple[str, ...
         assert key == "data_dir" or option.envvar != "DRIFTWAY_DATA", "that is the folder of streams, and nothing else"
 
 
-def test_help_lists_every_command_and_version_is_told() -> None:
+def test_help_lists_every_command_and_version_is_printed() -> None:
     text = run("--help").stdout
     for name, (_, words) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(words[:40])}", text, re.MULTILINE), name

@@ -197,7 +197,7 @@ def test_documented_endings(ending: ExitCode) -> None:
         ExitCode(0, terminated=True, traceback=True),
     ],
 )
-def test_other_endings_are_told(ending: ExitCode) -> None:
+def test_other_endings_are_reported(ending: ExitCode) -> None:
     assert not ending.as_documented
 
 

@@ -123,7 +123,7 @@ def test_executable_is_named_in_such_lists_only() -> None:
         ("[sys.executable, *words]", True),
     ],
 )
-def test_starts_are_told_apart(text: str, wrong: bool) -> None:
+def test_starts_are_distinguished(text: str, wrong: bool) -> None:
     (argv,) = lists_that_start_python(ast.parse(text))
     assert looks_into_the_current_folder(argv) is wrong
 

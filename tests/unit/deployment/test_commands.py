@@ -25,7 +25,7 @@ def test_the_command_line_is_one_of_this_version(path: str, words: list[str]) ->
             Spec.parse(learner).create(4, 2, given["task"])
 
 
-def test_every_place_is_looked_at() -> None:
+def test_every_place_is_searched() -> None:
     assert {path for path, _ in LINES} == {
         *COMPOSE, "Dockerfile", "deploy/systemd/driftway@.service", "deploy/kubernetes/statefulset.yaml",
     }  # fmt: skip

@@ -50,7 +50,7 @@ def test_they_fit_the_published_schemas(version: str) -> None:
         checker.validate(found["StatefulSet"], version, strict=True)
 
 
-def test_kustomize_is_told_every_file() -> None:
+def test_kustomize_lists_every_file() -> None:
     for folder in (FOLDER, FOLDER / "monitoring"):
         listed = set(yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"])
         assert listed == {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}

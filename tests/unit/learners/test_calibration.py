@@ -64,7 +64,7 @@ def test_cuts_of_a_batch_change_no_bit(case: tuple[int, str | None]) -> None:
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
 
 
-def test_copied_bytes_go_on_with_the_same_bits() -> None:
+def test_copied_bytes_continue_with_the_same_bits() -> None:
     score, y = drifting_scores(2, None)
     one, other = Calibrator(2, None), Calibrator(2, None)
     one.calibrate(score[:301], y[:301])
@@ -156,7 +156,7 @@ def test_metrics_are_those_of_the_whole_history(window: int) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(50, 20), (20, 50), (64, 63)])
-def test_metrics_go_on_under_another_window_as_if_it_had_been_theirs_where_that_is_possible(
+def test_metrics_continue_under_another_window_as_if_it_had_been_theirs_where_that_is_possible(
     before: int, after: int
 ) -> None:
     millionths, zeros = np.arange(500_000, 500_030), np.zeros(30, np.int64)

@@ -83,7 +83,7 @@ def test_cuts_change_no_bit(kind):
 
 
 @each_kind
-def test_a_copied_state_goes_on_with_the_same_bits(kind):
+def test_a_copied_state_continues_with_the_same_bits(kind):
     score, y = stream(kind, 1000, 6)
     entries, first = operations(score, y, delays_of(1000, 7))[:3], 600
     one, other = conformal(kind), conformal(kind)

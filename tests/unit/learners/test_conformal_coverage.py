@@ -101,7 +101,7 @@ def test_infinite_targets_are_missed_and_overcome(n):
 
 
 @each_kind
-def test_learners_that_say_nothing_get_sets_of_all_and_go_on_when_they_speak(kind):
+def test_zero_scores_give_sets_of_all_classes_and_later_scores_finite_thresholds(kind):
     thresholds_of, n = conformal(kind), 300
     zeros = np.zeros((n, KINDS[kind][1]))
     thresholds_of.emit(zeros, stream(kind, n)[1])
@@ -191,7 +191,7 @@ def test_labels_are_counted_in_ranges_of_a_batch(kind):
 
 @each_kind
 @pytest.mark.parametrize(("before", "after", "possible"), [(300, 300, True), (300, 120, True), (300, 400, False)])
-def test_metrics_go_on_with_another_window_if_they_can(kind, before, after, possible):
+def test_metrics_continue_with_another_window_if_they_can(kind, before, after, possible):
     score, y = stream(kind, 1500)
     threshold = Conformal(learner(kind), 0.9).emit(score, y)
     first, following, from_start = (CoverageMetrics(learner(kind), 0.9, w) for w in (before, after, after))

@@ -118,7 +118,7 @@ def fair_streams(kind):
 
 
 @pytest.mark.parametrize("kind", ["independent", "drifting", "after mistakes", "while ahead"])
-def test_equally_good_learners_are_rarely_told_apart(kind):
+def test_equally_good_learners_are_rarely_distinguished(kind):
     champion, challenger = fair_streams(kind)
     sides = [found(*pair) for pair in zip(champion, challenger, strict=True)]
     for side in range(2):

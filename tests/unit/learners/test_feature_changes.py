@@ -90,7 +90,7 @@ def test_features_in_another_order_are_the_same_features(case):
     )
 
 
-def test_a_learner_goes_on_without_a_feature_that_mattered(case):
+def test_a_learner_continues_without_a_feature_that_mattered(case):
     """Its state is one that it may have, and it learns on."""
     spec, task, n_classes = case
     X, y = rows(n_classes, task)
@@ -133,11 +133,11 @@ def test_a_standardiser_without_rows_learns_a_new_feature_as_any_other():
 
 
 @pytest.mark.parametrize("text", ["auto", "winnow", "kernel_perceptron", "on_drift:pa1", "scaled:pa1"])
-def test_a_state_that_has_features_elsewhere_cannot_go_on(text):
+def test_a_state_that_has_features_elsewhere_cannot_continue(text):
     assert not can_change_features(Spec.parse(text).create(D, 2))
 
 
-def test_a_learner_behind_a_feature_map_cannot_go_on_and_one_without_features_can():
+def test_a_learner_behind_a_feature_map_cannot_continue_and_one_without_features_can():
     assert not can_change_features(create_mapped(Spec.parse("pa1"), [Spec.parse("polynomial:degree=2")], D))
     assert can_change_features(Spec.parse("no_change").create(D, 2))
 

@@ -193,7 +193,7 @@ def test_predicted_class():
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
 @pytest.mark.parametrize(("before", "after"), [(100, 7), (100, 64), (130, 65), (65, 65), (1000, 400), (1, 1)])
-def test_a_shorter_window_goes_on_as_if_it_had_always_been_so(kind, before, after):
+def test_a_shorter_window_continues_as_if_it_had_always_been_so(kind, before, after):
     score, y = stream(kind, 400, 3)
     task = "regression" if kind == "regression" else "classification"
     whole, first = (create_metrics(task, 3, score.shape[1], window) for window in (after, before))
@@ -206,7 +206,7 @@ def test_a_shorter_window_goes_on_as_if_it_had_always_been_so(kind, before, afte
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
-def test_a_longer_window_goes_on_until_the_shorter_one_has_dropped_a_row(kind):
+def test_a_longer_window_continues_until_the_shorter_one_has_dropped_a_row(kind):
     score, y = stream(kind, 400)
     task = "regression" if kind == "regression" else "classification"
     y[:200] = np.where(np.isnan(y[:200]), 1.0, y[:200])

@@ -139,7 +139,7 @@ def test_sop_weight_follows_its_covariance(cov):
 
 
 @pytest.mark.parametrize("cov", FORMS)
-def test_narow_goes_on_learning_where_common_code_stops(cov):
+def test_narow_continues_learning_where_common_code_stops(cov):
     x = np.array([[0.5, 0.5]])  # variance 0.5, below 1/b
     for variant, learns in (("hybrid", True), ("arow", False)):
         learner = learners.create("narow", 2, cov=cov, variant=variant, intercept=False)

@@ -168,7 +168,7 @@ def test_ftrl_scores_with_the_weights_of_its_sums():
     assert 0 < zeros < 1600
 
 
-def test_ftrl_goes_on_learning_after_a_large_gradient():
+def test_ftrl_continues_learning_after_a_large_gradient():
     learner = learners.create("ftrl_proximal", 1, intercept=False)
     X, y, score = np.array([[1e9], [1.0]]), np.array([1.0, 0.0]), np.empty((2, 1))
     learner.predict_then_update(X[:1], y[:1], score[:1])

@@ -83,7 +83,7 @@ def test_predicting_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), "file"])
-def test_copies_and_files_go_on(copied: Callable[[Any], Any] | str, tmp_path: Path) -> None:
+def test_copies_and_files_continue(copied: Callable[[Any], Any] | str, tmp_path: Path) -> None:
     model = dw.create("arow", classes=["no", "yes"])
     words = np.array(["no", "yes"])[Y.astype(int)]
     for x, y in zip(DICTS[:400], words.tolist(), strict=False):

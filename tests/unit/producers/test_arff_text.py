@@ -70,7 +70,7 @@ def test_truth_values_mean_the_declared_ones(tmp_path: Path) -> None:
     assert rows(path) == [{"u": "TRUE", "c": "yes"}, {"u": "FALSE", "c": "no"}]
 
 
-def test_the_label_is_the_last_attribute_and_another_called_y_is_told(tmp_path: Path) -> None:
+def test_the_label_is_the_last_attribute_and_another_called_y_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation r\n@attribute x real\n@attribute y real\n@attribute class {0,1}\n@data\n1,2,1\n")
     stream = open_stream(str(path))
@@ -79,7 +79,7 @@ def test_the_label_is_the_last_attribute_and_another_called_y_is_told(tmp_path: 
     assert open_stream(str(path), label="y").label_name == "y"
 
 
-def test_a_label_that_is_not_nominal_beside_one_that_is_is_told(tmp_path: Path) -> None:
+def test_a_label_that_is_not_nominal_next_to_a_nominal_one_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation r\n@attribute class {0,1}\n@attribute x real\n@data\n1,2\n")
     stream = open_stream(str(path))

@@ -39,7 +39,7 @@ def test_the_stream_format_is_read_like_the_file_format(tmp_path: Path) -> None:
         (b"ARROW1\0\0" + b"x" * 100, "cannot read "),
     ],
 )
-def test_other_bytes_are_refused_in_a_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_other_bytes_are_refused_in_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
     path = tmp_path / "x.arrow"
     path.write_bytes(content)
     with pytest.raises(UsageFailure, match=sentence):

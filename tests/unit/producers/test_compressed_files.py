@@ -110,7 +110,7 @@ def test_endings_in_capitals_are_the_same(tmp_path: Path) -> None:
         assert len(next(open_stream(name, data_dir=str(tmp_path)).blocks(10)).y) == 10
 
 
-def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.csv")
     for name, sentence in (
         (str(tmp_path / "x.csv"), "is a pipe or a device: a stream is read more than once, so write it to a file"),

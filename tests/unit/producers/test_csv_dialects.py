@@ -238,7 +238,7 @@ def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
         (None, "days", "days is a folder: give one of its files, such as "),
     ],
 )
-def test_a_file_of_another_kind_is_told(tmp_path: Path, content: bytes | None, name: str, sentence: str) -> None:
+def test_a_file_of_another_kind_is_reported(tmp_path: Path, content: bytes | None, name: str, sentence: str) -> None:
     path = tmp_path / name
     if content is None:
         (path / "day=1").mkdir(parents=True)

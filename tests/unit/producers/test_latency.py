@@ -48,6 +48,6 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept.as_milliseconds()["messages"] == 50_000
 
 
-def test_nothing_acknowledged_is_told_as_nothing() -> None:
+def test_latency_without_acknowledged_messages_is_reported_as_none() -> None:
     assert set(Latencies().as_milliseconds().values()) == {None, 0}
     assert math.isnan(Latencies().percentile(0.5))

@@ -63,7 +63,7 @@ def test_a_file_takes_no_generator_options(tmp_path: Path) -> None:
         open_stream("x", data_dir=str(tmp_path), noise=0)
 
 
-def test_real_streams_have_the_shape_that_is_told_of_them(real_streams: RealStreams) -> None:
+def test_real_streams_have_the_documented_shape(real_streams: RealStreams) -> None:
     for name, rows, features in (("electricity", 45_312, 8), ("usenet1", 1500, 99), ("sru1", 10_081, 5)):
         stream = open_stream(name, data_dir=real_streams.data_dir(name))
         assert stream.n_features == features

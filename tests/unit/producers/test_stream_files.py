@@ -72,7 +72,7 @@ def refusal(name: str, **options: object) -> str:
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".txt"])
-def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(tmp_path: Path, ending: str) -> None:
+def test_a_name_that_is_not_utf_8_is_refused_in_one_sentence(tmp_path: Path, ending: str) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9" + ending.encode())
     path.write_text('{"a":1,"y":0}\n' if ending == ".jsonl" else "a,y\n1,0\n")
     with pytest.raises(UsageFailure, match=r"its name is not UTF-8, rename it$"):

@@ -27,7 +27,7 @@ def test_the_output_format_is_a_field_of_the_case_and_shares_the_input() -> None
     assert BenchResult(packed, Repetitions(0, 0), 1, [], []).as_object()["settings"]["output_form"] == "packed"
 
 
-def test_the_worker_is_told_the_output_format_and_the_bare_client_is_not() -> None:
+def test_the_worker_gets_the_output_format_and_the_bare_client_does_not() -> None:
     (case,) = swept("packed")
     argvs = {side: Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (WORKER, "passthrough")}
     at = argvs[WORKER].index("--output-format")

@@ -25,6 +25,6 @@ def test_the_picture_is_written(tmp_path: Path, suffix: str) -> None:
     assert path.stat().st_size > 10_000
 
 
-def test_points_without_probabilities_are_told(tmp_path: Path) -> None:
+def test_points_without_probabilities_are_reported(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="no probabilities"):
         draw_reliability({"rls": []}, "EVENTS", str(tmp_path / "it.png"))

@@ -85,7 +85,7 @@ def test_other_positions_are_refused():
         assert other.save() == before
 
 
-def test_damage_is_noticed():
+def test_damage_is_detected():
     procedure = new_procedure(noisy(6, 70), "iii")
     procedure.advance()
     blob, before = procedure.save(), procedure.save()

@@ -135,7 +135,7 @@ def test_the_first_difference_is_named(check: Any, there: tuple[int, ...], words
     assert str(raised.value).startswith(words)
 
 
-def test_what_is_newer_than_the_commit_is_noted(check: Any) -> None:
+def test_records_newer_than_the_commit_are_noted(check: Any) -> None:
     found = ledger(1, 2, 10, 12, 11)
     assert check(found, 1, 2) == 2
     assert found.newest == 12
@@ -304,7 +304,7 @@ def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) 
 @pytest.mark.parametrize(
     "value", [None, b"", b"imported", b"kept", b"12", b"imported {", b"imported [1]", b"imported 7"]
 )
-def test_a_mark_without_ends_names_none(value: bytes | None) -> None:
+def test_a_history_mark_without_ends_has_none(value: bytes | None) -> None:
     assert read_output_ends(value) == {}
 
 

@@ -279,7 +279,7 @@ def test_rights_on_topics() -> None:
         (access.Position(5, 9, 4), "earliest", OK),
     ],
 )
-def test_where_a_group_goes_on(at: access.Position, policy: str, status: str) -> None:
+def test_where_a_group_continues(at: access.Position, policy: str, status: str) -> None:
     found = access.check_positions(
         {0: access.Position(0, 9, 9), 1: at}, settings(on_offset_out_of_range=policy), COMMANDS
     )

@@ -86,7 +86,7 @@ def test_a_verdict_is_short(browser: Browser, model: str, text: str) -> None:
     assert browser.evaluate(f"(verdict({model}).textContent ?? verdict({model}))") == text
 
 
-def test_what_goes_wrong_in_a_page_is_heard(browser: Browser) -> None:
+def test_errors_in_a_page_are_reported(browser: Browser) -> None:
     before = len(browser.console_messages)
     browser.evaluate("console.error('spilt'), setTimeout(() => { throw new Error('milk'); }), 0")
     browser.await_true("new Promise((done) => setTimeout(() => done(true), 50))", 10)

@@ -39,7 +39,7 @@ def test_json_lines(tmp_path: File, name: str) -> None:
     assert "100 events read, 9 fields seen; 4 of them are features, which become 38 columns; 3 left out." in done.stderr
 
 
-def test_it_says_so_if_kernels_must_be_compiled(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reports_that_kernels_must_be_compiled(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
     file, count, told = write(tmp_path / "o.jsonl", orders()), dry_run.rejections, []
 
     def uncompiled(*given: Any) -> Counter[str]:
@@ -118,7 +118,7 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code", "said"),
+    ("name", "text", "code", "message"),
     [
         ("a.jsonl", "", 2, "{} "),
         ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
@@ -131,11 +131,13 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
         ("a.csv", None, 2, "there is no file {}"),
     ],
 )
-def test_what_cannot_be_read_is_a_sentence(tmp_path: File, name: str, text: str | None, code: int, said: str) -> None:
+def test_an_unreadable_input_is_refused_with_one_sentence(
+    tmp_path: File, name: str, text: str | None, code: int, message: str
+) -> None:
     file = tmp_path / name
     if text is not None:
         file.write_text(text)
     done = infer(str(file))
     assert (done.exit_code, done.stdout) == (code, "")
-    assert done.stderr.startswith(f"driftway: {said.format(file)}")
+    assert done.stderr.startswith(f"driftway: {message.format(file)}")
     assert len(done.stderr.splitlines()) == 1

@@ -181,14 +181,14 @@ def test_numbers_called_dates_that_count_no_unit(value: Any) -> None:
     assert not any(one.startswith("orderDate:time") for one in table["feature"])
 
 
-def test_long_ids_are_told_apart() -> None:
+def test_long_ids_are_distinguished() -> None:
     values = orders(lambda row, i: {**row, "order_id": 1234567890123456789012345000000 + i})
     table, toml, _ = checked(values)
     assert table["id"] == "order_id"
     assert "# different in every event" in toml
 
 
-def test_extra_fields_and_dirt_are_told() -> None:
+def test_extra_fields_and_dirt_are_reported() -> None:
     def change(row: Row, i: int) -> Any:
         if i == 7:
             return [row]
@@ -208,7 +208,7 @@ def test_extra_fields_and_dirt_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "said"),
+    ("labels", "options", "expected"),
     [
         ([0, 1], {}, "0 50 %, 1 50 %"),
         (["1", "0"], {}, "0 50 %, 1 50 %"),
@@ -228,17 +228,17 @@ def test_extra_fields_and_dirt_are_told() -> None:
         ([1, None], {}, "1 100 %, 50 % without"),
     ],
 )
-def test_what_labels_mean(labels: list[Any], options: dict[str, str], said: str) -> None:
+def test_what_labels_mean(labels: list[Any], options: dict[str, str], expected: str) -> None:
     _, toml, proposal = checked(orders(lambda row, i: {**row, "Class": labels[i % len(labels)]}))
     assert proposal.label is not None
     assert proposal.label.path == Path(("Class",))
     assert (proposal.options, proposal.target.labels == ()) == (options, "labels" not in options and "a,b" not in labels
                                                                 and "k1" not in labels)  # fmt: skip
-    assert said in toml
+    assert expected in toml
     assert "rejected" not in toml
 
 
-def test_without_a_label_it_is_told_how_to_name_one() -> None:
+def test_without_a_label_the_option_to_name_one_is_printed() -> None:
     table, toml, _ = checked(orders())
     assert "label" not in table
     assert "fraud" in table["feature"]

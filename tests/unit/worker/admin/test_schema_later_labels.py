@@ -74,7 +74,7 @@ def test_paths_that_the_user_names() -> None:
     assert later_labels([*values, b"?", None, b"[1]"], label) is not None
 
 
-def test_ids_of_another_type_are_told(tmp_path: File) -> None:
+def test_ids_of_another_type_are_reported(tmp_path: File) -> None:
     """A worker compares ids as they are written: `"7"` is another one than 7."""
     rows = [{"order": n, "heat": n % 7} for n in range(30)] + [{"order": str(n), "y": n % 2} for n in range(30)]
     file = tmp_path / "orders.jsonl"

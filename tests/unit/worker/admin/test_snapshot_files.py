@@ -139,7 +139,7 @@ def test_many_features_are_cut_in_the_table_only(tmp_path: Path) -> None:
     assert len(json.loads(call("show", path, "--json").stdout)["learners"][0]["by_feature"]["weight"]) == 61
 
 
-def test_files_that_are_none(file: str, tmp_path: Path) -> None:
+def test_files_that_are_not_snapshots_are_refused(file: str, tmp_path: Path) -> None:
     blob = Path(file).read_bytes()
     damaged, foreign = tmp_path / "damaged", tmp_path / "foreign"
     damaged.write_bytes(blob[:-1] + b"?")

@@ -222,7 +222,7 @@ def broken(_source: GroupPartition, _place: Pointer) -> Any:
     raise Failure("it is damaged")
 
 
-def test_the_way_is_told() -> None:
+def test_the_way_is_reported() -> None:
     model = Model(MODEL, 3)
     assert RebuiltState(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
     assert RebuiltState(model, 9, 9, 9, 0).way == "the snapshot at offset 9"

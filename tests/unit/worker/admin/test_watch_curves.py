@@ -53,7 +53,7 @@ def test_rolling_baseline_equals_counting_in_the_window() -> None:
     assert line.y == pytest.approx(expected, abs=1e-12)
 
 
-def test_what_experts_count_for_is_no_metric() -> None:
+def test_weights_of_experts_are_not_metrics() -> None:
     curves = Curves()
     curves.add(point(99, experts={"nearest": 0.25, "logistic": 0.75}))
     assert "experts" not in curves.metrics
@@ -186,7 +186,7 @@ def test_pictures_that_cannot_be_drawn_are_found_out_early(tmp_path: Path) -> No
         check_picture(str(tmp_path / "no" / "c.html"))
 
 
-def test_what_cannot_be_drawn_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_plot_that_cannot_be_drawn_is_refused_with_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match=r"must end in \.png or \.svg"):
         check_output(str(tmp_path / "picture.html"))
     with pytest.raises(UsageFailure, match="there is no directory"):

@@ -104,7 +104,7 @@ def asked_board() -> tuple[Dashboard, list[str]]:
     return board, asked
 
 
-def test_metrics_are_shown_where_asked() -> None:
+def test_metrics_are_shown_on_request() -> None:
     board, asked = asked_board()
     champion, challenger = lines(board.rows(), asked=asked)
     assert "window 90.0 %  precision 0.667  auc 0.75  log-loss 0.25  no-change 50.0 %" in champion
@@ -117,7 +117,7 @@ def test_metrics_are_shown_where_asked() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 200])
-def test_a_table_keeps_the_metrics_that_were_asked_for(width: int) -> None:
+def test_a_table_keeps_the_requested_metrics(width: int) -> None:
     board, asked = asked_board()
     console = Console(width=200, file=io.StringIO(), force_terminal=False)
     console.print(table(board.rows(), width, asked=asked))

@@ -264,7 +264,7 @@ def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
     assert sparkline((), scale([])) == ""
 
 
-def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Dashboard) -> None:
+def test_sparklines_of_a_table_share_one_scale_that_is_reported(board: Dashboard) -> None:
     """Two learners at 60 % and at 90 % do not look alike."""
     for offset in range(0, 1000, 100):
         for learner, accuracy in (("good", 0.9), ("poor", 0.6)):
@@ -290,7 +290,7 @@ def test_no_number_is_cut_on_a_narrow_terminal(board: Dashboard, width: int) -> 
     assert ("0.75" in text) is (width >= 140)
 
 
-def test_rejections_and_a_silent_broker_are_told(board: Dashboard) -> None:
+def test_rejections_and_a_silent_broker_are_reported(board: Dashboard) -> None:
     board.add_point(point(99))
     for kind in ("label", "not-json", "not-json"):
         board.reject(0, kind)
@@ -302,7 +302,7 @@ def test_rejections_and_a_silent_broker_are_told(board: Dashboard) -> None:
     assert "rejected lately: not-json 2, label 1" in drawn([row], 80)
 
 
-def test_the_last_drift_is_told_by_partition(board: Dashboard) -> None:
+def test_the_last_drift_is_reported_by_partition(board: Dashboard) -> None:
     """The number of rows since it and the number of drifts; a repeated alarm counts once."""
     for partition in (0, 1):
         for learner in ("pa1", "arow"):

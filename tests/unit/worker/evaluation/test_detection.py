@@ -58,7 +58,7 @@ def test_changes_are_found_late_missed_or_not_there() -> None:
     assert (elsewhere["missed"], elsewhere["false_alarms"]) == (1, len([r for r in alarms if not 1000 <= r < 2000]))
 
 
-def test_rows_without_a_score_are_passed_over() -> None:
+def test_rows_without_a_score_are_skipped() -> None:
     errors = mistakes(0.1, 0.6)
     gaps = np.full(2 * len(errors), np.nan)
     gaps[::2] = errors

@@ -114,7 +114,7 @@ def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
     assert picture.exists()
 
 
-def test_a_rejected_event_is_told(shop: str) -> None:
+def test_a_rejected_event_is_reported(shop: str) -> None:
     done = run("evaluate", shop, *ASKED, "--labels", "no,yes", "--learner", "arow")
     assert f"{ROWS - 1} of the {ROWS} rows of {shop} could be used: 1 rejected; the first, row {WRONG}: " in done.stderr
     assert "amount is not a number" in done.stderr

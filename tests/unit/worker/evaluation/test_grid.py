@@ -119,7 +119,7 @@ def test_the_command_prints_json_and_leaves_a_page_and_a_picture(tmp_path):
         ([], "Missing argument 'STREAM...'"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(asked, words):
+def test_what_does_not_fit_is_refused_in_one_sentence(asked, words):
     done = CliRunner().invoke(cli.main, ["evaluate", *asked])
     assert done.exit_code == 2
     assert words in done.stderr

@@ -119,7 +119,7 @@ def test_a_files_events_and_the_limit(tmp_path: Path, plans: str) -> None:
     assert (row["rows"], row["rejected"]) == (299, 1)
 
 
-def test_a_plan_behind_the_end_is_told(plans: str) -> None:
+def test_a_plan_beyond_the_end_is_reported(plans: str) -> None:
     done = evaluate(SEA, "--plan", plans, "--partition", "0", "--limit", "200")
     assert done.exit_code == 0, done.output
     assert "partition 0 ends at 200, before it takes plan 3 at 270" in done.stderr
@@ -147,7 +147,7 @@ def test_a_plan_behind_the_end_is_told(plans: str) -> None:
         (("--topic", "E", "--group", "g", "--learner", "pa1", "--scores", "s"), "--scores does not go with --topic"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_sentence(plans: str, words: tuple[str, ...], said: str) -> None:
+def test_conflicting_options_are_refused_in_one_sentence(plans: str, words: tuple[str, ...], said: str) -> None:
     done = evaluate(*(plans if word == "PLANS" else word for word in words))
     assert done.exit_code == 2, done.output
     assert said in done.stderr

@@ -253,7 +253,7 @@ def test_regression_has_its_own_metrics() -> None:
     assert outcome.figure("r2_overall").mean > 0.9
 
 
-def test_progress_is_told_of_every_row() -> None:
+def test_progress_is_reported_for_every_row() -> None:
     for protocol in PROTOCOLS:
         progress: list[int] = []
         run(lambda _, **__: Stream(random_rows(), 400), job(protocol=protocol), progress.append)

@@ -256,7 +256,7 @@ def test_a_run_that_was_struck_ends_in_the_same_bytes(tmp_path: Path, how: str, 
     assert out.read_bytes() == undisturbed
 
 
-def test_rows_that_have_changed_since_are_noticed(tmp_path: Path) -> None:
+def test_rows_that_have_changed_since_are_detected(tmp_path: Path) -> None:
     out, file = tmp_path / "m.driftway", tmp_path / "rows.csv"
     X, y = rows_of(ROWS)
     lines = [",".join(map(repr, [*x, label])) for x, label in zip(X.tolist(), y.tolist(), strict=True)]

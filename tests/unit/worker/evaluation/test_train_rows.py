@@ -165,7 +165,7 @@ def test_an_unfinished_run_is_read_back(tmp_path: Path) -> None:
         one.require_same({"seed": 1, "limit": 5}, path)
 
 
-def test_every_damage_of_a_resume_file_is_noticed(tmp_path: Path) -> None:
+def test_every_damage_of_a_resume_file_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "m.partial"
     with pytest.raises(UsageFailure, match="nothing to resume"):
         ResumeFile.read(path)

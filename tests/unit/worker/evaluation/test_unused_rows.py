@@ -92,7 +92,7 @@ def test_the_other_streams_are_shown(unlabelled: Path, half: Path) -> None:
     assert sea.split()[2:4] == ["500", "500"]
 
 
-def test_a_stream_in_order_is_told_nothing_about(tmp_path: Path) -> None:
+def test_nothing_is_reported_about_a_stream_in_order(tmp_path: Path) -> None:
     assert run("evaluate", "sea:rows=500", "--learner", "arow").stderr == ""
     path = tmp_path / "x.csv"
     path.write_text("a,y\n" + "".join(f"{i % 7},{'' if i % 5 == 4 else i % 2}\n" for i in range(100)))

@@ -35,7 +35,7 @@ def test_values_that_a_longer_run_found(mutation_subjects: dict[str, Subject], s
     assert wrong == []
 
 
-def test_a_value_that_is_not_refused_is_told() -> None:
+def test_a_value_that_raises_an_undocumented_error_is_reported() -> None:
     def broken(_chance: object) -> None:
         raise TypeError("'<' not supported")
 

@@ -107,7 +107,7 @@ def test_partitions_without_a_leader_are_an_outage_although_brokers_answer() -> 
     assert watched.health.reachable
 
 
-def test_a_broker_that_leaves_is_noticed_each_time() -> None:
+def test_a_broker_that_leaves_is_detected_each_time() -> None:
     watched = MonitorWithClock()
     health = watched.health
     for brokers in ([1, 2, 3], [1, 2, 3, 4]):

@@ -79,7 +79,7 @@ def test_outputs_one_after_the_other_keep_them() -> None:
     assert joined(*(replace(part, headers=None) for part in parts)).headers is None
 
 
-def test_without_being_asked_nothing_is_looked_at() -> None:
+def test_headers_are_not_read_without_the_option() -> None:
     asked, plain = Model(ALL, 3), Model(model_settings(), 3)
     assert plain.advance(WHOLE).headers is None
     assert asked.advance(records(VALUES)).headers is None

@@ -89,7 +89,7 @@ def test_both_readers_of_plain_numbers_agree(numbers: list[str]) -> None:
 @pytest.mark.parametrize(
     "bad", ["01", "1.", ".5", "--1", "+1", "1e", "1e+", "0x1", "1_0", "- 1", "1 2", "[1 2]", "NaN"]
 )
-def test_what_is_no_number_is_no_json(form: str, bad: str) -> None:
+def test_an_invalid_number_is_invalid_json(form: str, bad: str) -> None:
     event, schema = FORMS[form]
     for name in (bad, f"[{bad},{'9' * 400}]", f'"a",{bad}'):
         batch = Decoder(Target(), events=schema).decode(records([(event % name).encode()]))

@@ -352,7 +352,7 @@ def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
          "record 2, a packed prediction, does not hold as many scores as the first, or not the same fields"),
     ],
 )  # fmt: skip
-def test_what_is_no_packed_prediction_is_refused(values: list[bytes], words: str) -> None:
+def test_a_value_that_is_not_a_packed_prediction_is_refused(values: list[bytes], words: str) -> None:
     with pytest.raises(ValueError, match="record") as caught:
         decode_predictions(values)
     assert str(caught.value) == words

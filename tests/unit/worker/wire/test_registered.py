@@ -296,7 +296,7 @@ def reads(value: bytes) -> bool:
     return True
 
 
-def test_what_is_cut_or_no_prediction_is_refused() -> None:
+def test_a_value_that_is_truncated_or_not_a_prediction_is_refused() -> None:
     batch, score, predicted = drawn(TARGETS["multiclass"], 1)
     answers = confidences(TARGETS["multiclass"], score, np.random.default_rng(4))[2]
     value = avro.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
@@ -337,7 +337,7 @@ def test_a_restore_tells_which_outputs_are_there(form: str) -> None:
     assert found(topics.challengers, out.challengers[0].predictions) == [(7 + i, b"arow") for i in range(20)]
 
 
-def test_formats_are_told_apart_in_one_column() -> None:
+def test_formats_are_distinguished_in_one_column() -> None:
     batch, score, predicted = drawn(Target(), 2)
     ours = Target(), "pa1"
     plain = list(encode_predictions(batch, score, predicted * 1.0, *ours))

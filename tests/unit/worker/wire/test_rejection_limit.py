@@ -87,7 +87,7 @@ def test_an_aborted_batch_is_not_counted_twice() -> None:
     assert isinstance(model.advance(records([b"?"] * 6, first=10)).excess, TooManyRejected)
 
 
-def test_what_a_restore_relearns_is_not_counted() -> None:
+def test_rows_relearned_by_a_restore_are_not_counted() -> None:
     model = Model(model_settings(max_rejected=RejectionLimit.parse("0/10")), 3)
     assert model.advance(records([b"?"] * 50), emit=False).excess is None
 

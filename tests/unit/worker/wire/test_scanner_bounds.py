@@ -49,7 +49,7 @@ def test_scanner_stays_inside_its_text(pytestconfig: pytest.Config) -> None:
     assert " passed" in done.stdout
 
 
-def test_a_word_outside_the_text_is_noticed(pytestconfig: pytest.Config) -> None:
+def test_a_word_outside_the_text_is_detected(pytestconfig: pytest.Config) -> None:
     done = run(pytestconfig, "-c", WITHOUT_SPARE_BYTES)
     assert done.returncode != 0
     assert "IndexError" in done.stderr

@@ -88,7 +88,7 @@ def test_ordinary_events_take_the_fast_path() -> None:
 
 
 @pytest.mark.parametrize("name", [*SOME, *ODD])
-def test_a_name_is_told_from_those_that_begin_like_it(name: str) -> None:
+def test_a_name_is_distinguished_from_those_with_the_same_beginning(name: str) -> None:
     assert plain([event({name: 1})], [name]) == [True]
     for other in (f"{name}1", f"1{name}", name[:-1], name[1:], f"{name[:-1]}_"):
         assert plain([event({other: 1})], [name]) == [other == name]

@@ -107,7 +107,7 @@ def test_a_schema_from_before_units_compares_texts_as_they_are() -> None:
     assert decoded(values, old).X.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
 
 
-def test_texts_are_told_apart_at_every_length() -> None:
+def test_texts_are_distinguished_at_every_length() -> None:
     texts = ["x" * n for n in range(1, 26)] + ["x" * n + "y" for n in range(25)]
     texts = list(dict.fromkeys(texts))
     rows = column(texts, f"a:one-of={'|'.join(texts)}")
@@ -190,7 +190,7 @@ BIG = st.integers(2**53 - 3, 2**53 + 3) | st.integers(2**63, 2**70) | st.integer
 
 @FAST
 @given(st.lists(BIG | BIG.map(lambda n: -n), min_size=1))
-def test_numbers_that_share_a_float64_are_told_apart(numbers: list[int]) -> None:
+def test_numbers_that_share_a_float64_are_distinguished(numbers: list[int]) -> None:
     places = [fnv(n, 1009) for n in numbers]
     assert column(numbers, "a:hash=1009") == [[float(j == place) for j in range(1009)] for place in places]
     assert column(numbers, "a:index=1009") == [[float(place)] for place in places]

@@ -27,7 +27,7 @@ def test_a_field_is_counted_once_for_each_event_that_has_it() -> None:
     assert found == {"note": 3, "y": 1, "id": 1}
 
 
-def test_only_the_outermost_unknown_field_is_told_and_as_a_path_is_written() -> None:
+def test_only_the_outermost_unknown_field_is_reported_as_a_path() -> None:
     schema = schema_of("user.age", "user.geo.lat", '"a.b".c', "items.0.price", "whole:hash=3", "whole.part:hash=3")
     event = {
         "user": {"age": 1, "name": "x", "geo": {"lat": 1, "lon": {"deg": 1}}},
@@ -52,7 +52,7 @@ def test_only_the_outermost_unknown_field_is_told_and_as_a_path_is_written() -> 
         ("", {"a": 1, "op": "c", "ts": 1, "payload": {"op": "c", "b": 2}}, {"ts": 1, "payload.b": 1}),
     ],
 )
-def test_of_an_envelope_only_the_row_is_looked_at(envelope: str, event: Any, expected: dict[str, int]) -> None:
+def test_only_the_row_of_an_envelope_is_read(envelope: str, event: Any, expected: dict[str, int]) -> None:
     assert counted(schema_of("a", "@envelope.op:one-of=c|u", envelope=envelope), event) == expected
 
 
@@ -71,7 +71,7 @@ def test_what_stands_beside_the_value_makes_no_field_known() -> None:
     assert counted(schema, {"a": 1, **others}) == others
 
 
-def test_first_events_are_told_once_however_batches_are_cut() -> None:
+def test_first_events_are_reported_once_however_batches_are_cut() -> None:
     events = [{"a": 1}, {"b": 1}, {"a": 1, "c": 1}, {"b": 1}, {"c": 1, "d": 1}]
     values = [json.dumps({"x": [1], **event}).encode() for event in events]
     for cuts in ([], [1], [2, 3], [1, 2, 3, 4]):
