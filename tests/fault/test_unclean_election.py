@@ -78,14 +78,14 @@ def test_records_cut_off_an_output_or_the_snapshots_are_repaired(cluster: LocalC
             await_committed(scenario, worker, AFTER)
             worker.terminate()
             assert worker.wait() == 0, worker.summary()
-            said = worker.stderr
+            worker_log = worker.stderr
     if moment == STOPPED:
-        said = learn(scenario, 0, 0, *POINTS)
-    print(said)
+        worker_log = learn(scenario, 0, 0, *POINTS)
+    print(worker_log)
     require_same(scenario, range(AFTER))
     require_audited(scenario, *POINTS)
     lost = "has lost the commits" if name == "snapshots" else f"wrote to {scenario.prefix}.{name} is missing"
-    assert lost in said, said
+    assert lost in worker_log, worker_log
 
 
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
@@ -164,9 +164,9 @@ def test_a_group_whose_committed_offsets_were_lost_continues_exactly(cluster: Lo
         "all brokers are back",
     )
     assert committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == BEFORE
-    said = learn(scenario, CUT_OFF, AFTER, *POINTS)
-    print(said)
-    assert f"the broker says offset {BEFORE}, the log of the last commit {CUT_OFF}, which is used" in said
+    worker_log = learn(scenario, CUT_OFF, AFTER, *POINTS)
+    print(worker_log)
+    assert f"the broker says offset {BEFORE}, the log of the last commit {CUT_OFF}, which is used" in worker_log
     require_same(scenario, range(AFTER))
     require_audited(scenario, *POINTS)
 

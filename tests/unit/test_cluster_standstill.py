@@ -39,7 +39,7 @@ def test_a_silence_is_that_of_one_partition() -> None:
     assert found.longest_silence(0.0, 3.5) == 3.0
 
 
-def test_a_silence_that_goes_on_is_counted_up_to_now_and_one_from_before_from_its_beginning_in_the_window() -> None:
+def test_a_silence_that_continues_counts_up_to_now_and_an_earlier_one_from_the_window_on() -> None:
     found = seen(1, (0, 0.0), (1, 6.0))
     assert found.longest_silence(2.0, 13.0) == 7.0
     assert found.longest_silence(2.0, 9.0) == 4.0

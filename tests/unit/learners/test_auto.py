@@ -301,7 +301,7 @@ def test_by_default_narrow_rows_have_all_experts_and_wide_ones_the_waves(K: int)
     assert selected[500] == (True, False, False, True)
 
 
-def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_with_their_square() -> None:
+def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_ones() -> None:
     for task in ("classification", "regression"):
         counts = [len(create("auto", 8, task=task, budget=b).experts()) for b in (0.01, 0.2, 0.6, 1.0, 30.0)]
         assert counts == sorted(counts)
