@@ -19,7 +19,7 @@ from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import EVERY, PLAIN, change, columns, history, places
-from tests.broker.test_policies import learn
+from tests.broker.test_policies import learn, learn_and_kill
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, produce, read_all
@@ -111,6 +111,15 @@ def test_the_option_emit_all_may_change_at_each_start(kafka: str) -> None:
     learn(scenario, 700, 700, *PLAIN, *MODELS)
     learn(scenario, 700, ROWS, *ALL)
     require(scenario, [(200, 350, JSON), (500, 700, PACKED), (700, ROWS, JSON)])
+
+
+def test_a_change_of_the_option_keeps_the_snapshot_of_the_last_commit(kafka: str) -> None:
+    """The commit that records the change may have no snapshot; its pointer is then that of the commit before."""
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(scenario, 0, 300, *ALL)
+    learn_and_kill(scenario, 300, 310, *PLAIN, *MODELS)
+    assert "damaged" not in learn(scenario, 310, ROWS, *ALL)
+    require(scenario, [(0, 300, JSON), (310, ROWS, JSON)])
 
 
 def test_plans_decide_which_models_are_challengers(kafka: str) -> None:

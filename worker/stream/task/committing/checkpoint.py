@@ -252,8 +252,9 @@ class Checkpoint:
         self.flush(deadline)
         spans = self.sender.ranges(self.ends)
         self.sender.start_ranges()
-        state = spans.pop(self.topics.snapshots, None)
-        return spans, request.pointer if state is None else Pointer(state.first, chunks, request.offset)
+        state = spans.pop(self.topics.snapshots, None)  # without a snapshot it holds emissions only
+        pointer = request.pointer if state is None or not chunks else Pointer(state.first, chunks, request.offset)
+        return spans, pointer
 
     def has_lost_coordinator(self, broker_left_at: float) -> bool:
         """Whether a commit waits in vain for a broker that has left the cluster (at that time by `time.monotonic`)."""
