@@ -13,6 +13,7 @@ from tests.broker.test_policies import REPLAY, RESET, commit, delete_before, lea
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import create_topic, produce
 from tests.support.process import driftway
+from tests.support.selection import slow_but
 
 
 @pytest.mark.slow
@@ -52,6 +53,23 @@ def test_an_audit_reads_the_models_from_the_group(kafka: str) -> None:
     done = driftway("audit", *place, "--learner", CHALLENGER)
     assert done.code == 2
     assert f"plan 1 has {LEARNER}" in done.stderr
+
+
+@pytest.mark.parametrize("way", slow_but(["replay"], ["replay", "reset"]))
+def test_an_audit_begins_where_a_group_changed_its_options_as_it_was_allowed_to(kafka: str, way: str) -> None:
+    """Of two models one after the other it checks the present one, and says from where on."""
+    scenario = FaultScenario(kafka, partitions=1, rows=600)
+    learn(scenario, 0, 200, *PLAIN)
+    learn(scenario, 200, 200, *PLAIN, "--detector", "ddm", "--on-restore-failure", way)
+    learn(scenario, 200, 400, *PLAIN, "--detector", "ddm")
+    learn(scenario, 400, 600, *PLAIN, "--learner", CHALLENGER, "--on-restore-failure", way)
+    done = driftway("audit", *scenario.options, "--json")
+    assert done.code == 0, done
+    (found,) = json.loads(done.stdout)["partitions"]
+    begin = found["begin"]  # of the first snapshot, which may have rows of its own
+    assert 400 <= begin < 600 == begin + found["predictions"]
+    (sentence,) = found["unchecked"]
+    assert f"offsets before {begin} cannot be checked, since a new history began" in sentence
 
 
 def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
-PLANNED = "window", "accuracy_every", "detectors", "coverage"
+PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
 """Keys of an identity that a plan can change."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
@@ -302,8 +302,9 @@ class SnapshotHeader:
     state_offset: int
     nbytes: int
     read: InputRead = NOTHING_KNOWN
-    plan: ModelPlan | None = None
-    """The plan of its models; None: the first."""
+    plan: ModelPlan | None = None  # of its models; None: the first
+    identity: Any = field(default=None, compare=False)
+    """Its model, and its schema; None before the first row."""
 
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
@@ -315,7 +316,8 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
         fields = StoredFields(header, HEADER)
         nbytes = state + sum(fields.integers("sizes")) + DIGEST_BYTES
         read = InputRead.from_dict(header.get("read"))
-        return SnapshotHeader(fields.integer("offset"), nbytes, read, ModelPlan.of_header(fields))
+        identity = header.get("model"), header.get("schema")
+        return SnapshotHeader(fields.integer("offset"), nbytes, read, ModelPlan.of_header(fields), identity)
     except Malformed:
         return None
 
@@ -342,13 +344,7 @@ def _require_whole(blob: bytes) -> None:
 
 
 def _require_same(theirs: dict[str, Any], model: Model) -> None:
-    """Compare two identities, except for `states`, which `load` compares.
-
-    Raises
-    ------
-    ForeignSnapshot
-        They differ; the message names the first difference.
-    """
+    """Compare two identities, except for `states`; raise `ForeignSnapshot` with the first difference."""
     continued = model.continue_schema(theirs.get("event"))
     ours = read_json(write_json(model.identity()))
     theirs = {**theirs, "event": ours["event"]} if continued else theirs
@@ -358,9 +354,10 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
             "started with"
         )
     for key in {**ours, **theirs}:
-        if key != "states" and theirs.get(key) != ours.get(key):
-            made, has = (one.get(key, "none") for one in (theirs, ours))
-            way_out = "; --plan from-options makes the options the next plan" if key in PLANNED else ""
+        made, has = theirs.get(key, "none"), ours.get(key, "none")
+        if key != "states" and made != has:
+            mapped = " behind " in f"{made}{has}"  # feature maps stay as they are
+            way_out = "; --plan from-options makes the options the next plan" * (key in PLANNED and not mapped)
             raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}{way_out}")
 
 

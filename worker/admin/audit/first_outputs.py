@@ -4,11 +4,15 @@
 if it moves forward, some have none. The same happens if somebody sets the offset and a worker continues according to
 --on-restore-failure. In a recreated input topic, the same offsets are other events. In each case, a record in the
 snapshot topic says where the outputs ended: earlier ones belong to the history that was given up.
+
+If --on-restore-failure or an import let a group go on with another model or other options, the offsets stay, but the
+snapshots before the mark of the new history are not of the present model: the audit reads those behind it only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from confluent_kafka import Consumer
 
@@ -17,8 +21,9 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, Readers
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.new_topic import NewTopic
-from driftway.worker.state.changelog.record_keys import is_mark_key, new_topic_key
+from driftway.worker.state.changelog.record_keys import chunk_key, is_mark_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
+from driftway.worker.state.snapshot import read_snapshot_header
 
 PIECE = 64
 """Records held in memory at a time; a chunk has up to a megabyte."""
@@ -47,10 +52,12 @@ def first_outputs(
     Failure, KafkaException, TimedOut
         The topics cannot be read.
     """
-    snapshots, found = settings.topics.snapshots, dict[str, int]()
+    snapshots, found, models = settings.topics.snapshots, dict[str, int](), FirstModels(partition)
     with MessageStream(settings, snapshots, partition, end, readers=readers) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
+                if models.replaced_at(message):
+                    found[snapshots] = models.mark
                 if is_mark_key(message.key(), partition) and (ends := read_output_ends(message.value())):
                     found |= {**ends, snapshots: message.offset()}
                 elif message.key() == new_topic_key(partition):
@@ -58,6 +65,45 @@ def first_outputs(
             stream.drop(len(messages))
     deadline = Deadline(ASK_SECONDS)
     return {topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in found.items()}
+
+
+class FirstModels:
+    """Compares the models of a partition's first plan before and after each mark of a new history.
+
+    Parameters
+    ----------
+    partition : int
+        The partition.
+    """
+
+    def __init__(self, partition: int) -> None:
+        self.mark = 0
+        """Offset of the last mark in the snapshot topic."""
+        self._partition = partition
+        self._marked = False
+        self._identity: Any = None
+
+    def replaced_at(self, message: Any) -> bool:
+        """Process the next record; return whether it shows that another model or other options follow the mark."""
+        key = message.key()
+        if is_mark_key(key, self._partition):
+            self.mark, self._marked = message.offset(), True
+            return False
+        header = read_snapshot_header(message.value() or b"") if key == chunk_key(self._partition, 0) else None
+        if header is None or header.plan is not None:  # plans are compared by themselves
+            return False
+        before, self._identity = self._identity, header.identity
+        marked, self._marked = self._marked, False
+        return marked and before is not None and _differ(before, header.identity)
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """Whether two snapshots are of different models; one from before the first row has no features, nor states."""
+    (one, schema), (other, features) = before, after
+    if None in (schema, features) and isinstance(one, dict) and isinstance(other, dict):
+        one, other = ({key: part for key, part in model.items() if key != "states"} for model in (one, other))
+        return bool(one != other)
+    return bool(before != after)
 
 
 def _ends(new: NewTopic | None, topic_id: str | None) -> Mapping[str, int]:

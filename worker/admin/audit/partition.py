@@ -156,7 +156,10 @@ class PartitionAudit:
         self._model.load(found.saved)
         self._stand(found.offset)
         self._ahead = self._next_snapshot()
-        self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was trusted")
+        reason = "" if self._snapshots.stream.first is None else ", since a new history began"
+        self._unchecked(
+            f"offsets before {found.offset} cannot be checked{reason}; the snapshot at {found.where} was trusted"
+        )
         return True
 
     def _stand(self, offset: int) -> None:
