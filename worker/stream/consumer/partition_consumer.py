@@ -118,10 +118,11 @@ class PartitionConsumer:
         member = self.member
         records, problems = self._drain(wait)
         self.at_end.difference_update(batch.partition for batch in records)
+        records = [batch for batch in self._drop_moved(records) if self._starts_at_seek(batch)]
         for problem in problems:  # after the rows: an end of partition follows its last row
             if self.member is member:
                 self._handle_error(problem)
-        return [batch for batch in self._drop_moved(records) if self._starts_at_seek(batch)]
+        return records
 
     def adapt_batch_size(self, seconds: float, rows: int, full: bool = False) -> None:
         """Choose the size of the next batch by how long the last one, of `rows` rows, took; `full`: it left some."""
@@ -313,6 +314,8 @@ class PartitionConsumer:
 
     def _record_end(self, partition: int, offset: int | None) -> None:
         """Record that a partition is at its end; until the first row after a seek, that is the sought offset."""
+        if partition in self._moved or partition in self.misplaced:  # the client will come to an end again
+            return
         expected = self._seek_offsets.get(partition, offset)
         if expected is not None and offset is not None and expected != offset:
             self.misplaced[partition] = expected, offset

@@ -122,6 +122,25 @@ def test_an_end_of_partition_counts_only_at_the_sought_position() -> None:
     assert one.misplaced == {0: (10, 90)}
 
 
+def test_end_of_a_partition_may_come_with_all_its_rows() -> None:
+    """A short log comes in one poll, behind the seek: its end is no row from elsewhere."""
+    one = consumer_of(ScriptedClient([row(0, 10), row(0, 11), end(0, 12)], [row(1, 7), end(1, 8)]))
+    one.seek_and_resume(0, 10)
+    assert taken(one) == {0: [10, 11]}
+    assert (one.at_end, one.misplaced) == ({0}, {})
+    one.seek_and_resume(1, 3)
+    assert taken(one) == {}
+    assert (one.at_end, one.misplaced) == ({0}, {1: (3, 7)}), "the end of what was not asked for"
+
+
+def test_end_of_a_partition_that_a_callback_moved_does_not_count() -> None:
+    consumer = ClientWithCallback(lambda: one.seek_and_resume(3, 0))
+    consumer.batches[0].append(end(3, 30))
+    one = consumer_of(consumer)
+    assert taken(one) == {1: [5, 6]}
+    assert (one.at_end, one.misplaced) == (set(), {})
+
+
 def test_offsets_without_a_row_are_counted_but_not_those_of_a_seek() -> None:
     one = consumer_of(ScriptedClient([row(0, 10), row(0, 12)], [row(0, 15)], [row(0, 3), row(0, 4)], [row(0, 5)]))
     one.seek_and_resume(0, 10)
