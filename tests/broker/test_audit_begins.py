@@ -72,6 +72,23 @@ def test_an_audit_begins_where_a_group_changed_its_options_as_it_was_allowed_to(
     assert f"offsets before {begin} cannot be checked, since a new history began" in sentence
 
 
+def test_an_audit_knows_the_plans_that_a_group_took_before_its_offset_was_set_back(kafka: str) -> None:
+    """The worker takes them again where they are recorded, and does not record them again."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(scenario, 0, 100, *PLAIN, "--emit", "all")
+    change(scenario, "add", CHALLENGER, at=(700,))
+    change(scenario, "promote", CHALLENGER, at=(800,))
+    learn(scenario, 100, 1000, *PLAIN, "--emit", "all")
+    commit(scenario, 110)
+    short = "--commit-interval", "0.001", "--snapshot-rows", "1"
+    learn(scenario, 1000, 1000, *PLAIN, "--emit", "all", *short, "--on-restore-failure", "replay")
+    done = driftway("audit", *scenario.options, "--json")
+    assert done.code == 0, done
+    (found,) = json.loads(done.stdout)["partitions"]
+    assert 110 < found["begin"] < 700
+    assert found["challengers"] == 300
+
+
 def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:
     """No order of labels is recorded for it, although its label log has labels."""
     scenario = RelearningScenario(kafka, label_topic=True, partitions=2)

@@ -131,7 +131,8 @@ def audit_partition(
     passed = bool(model.pass_headers or model.cloudevents)
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
-        begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic, readers)
+        place = p, found[topics.snapshots], target.last.read.topic
+        begins, places = first_outputs(settings, reader, *place, readers)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
@@ -150,6 +151,7 @@ def audit_partition(
             messages(topics.shares) if topics.shared else None,
             records(topics.challengers, found[topics.challengers], passed) if topics.challenged else None,
             messages(topics.snapshots),
+            places,
         )
         audit = PartitionAudit(settings, target, streams, progress)
         try:

@@ -11,6 +11,7 @@ snapshots before the mark of the new history are not of the present model: the a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,9 +22,11 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, Readers
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.new_topic import NewTopic
-from driftway.worker.state.changelog.record_keys import chunk_key, is_mark_key, new_topic_key
+from driftway.worker.state.changelog.record_keys import chunk_key, is_mark_key, is_plan_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
+from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import read_snapshot_header
+from driftway.worker.state.stored_fields import Malformed
 
 PIECE = 64
 """Records held in memory at a time; a chunk has up to a megabyte."""
@@ -31,8 +34,10 @@ PIECE = 64
 
 def first_outputs(
     settings: WorkerSettings, reader: Consumer, partition: int, end: int, topic_id: str | None, readers: Readers
-) -> dict[str, int]:
-    """Return output topic -> first record of the present history; empty if offsets never began anew.
+) -> tuple[dict[str, int], dict[int, PlanPlace]]:
+    """Return output topic -> first record of the present history, empty if offsets never began anew; and known plans.
+
+    The plans are those that the partition took before that record, which the workers take again at the same offsets.
 
     Parameters
     ----------
@@ -53,6 +58,7 @@ def first_outputs(
         The topics cannot be read.
     """
     snapshots, found, models = settings.topics.snapshots, dict[str, int](), FirstModels(partition)
+    places, known = dict[int, PlanPlace](), dict[int, PlanPlace]()
     with MessageStream(settings, snapshots, partition, end, readers=readers) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
@@ -61,10 +67,20 @@ def first_outputs(
                 if is_mark_key(message.key(), partition) and (ends := read_output_ends(message.value())):
                     found |= {**ends, snapshots: message.offset()}
                 elif message.key() == new_topic_key(partition):
-                    found |= _ends(NewTopic.read(message.value()), topic_id)
+                    new = _ends(NewTopic.read(message.value()), topic_id)
+                    found |= new
+                    known = dict(places) if new else known
+                elif is_plan_key(message.key(), partition):
+                    with contextlib.suppress(Malformed):
+                        place = PlanPlace.parse(message.value())
+                        places[place.plan.number] = place
+                if is_mark_key(message.key(), partition):
+                    places.clear()
+                    known.clear()
             stream.drop(len(messages))
     deadline = Deadline(ASK_SECONDS)
-    return {topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in found.items()}
+    begins = {topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in found.items()}
+    return begins, known
 
 
 class FirstModels:

@@ -79,7 +79,8 @@ class PartitionAudit:
         self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._challenged = streams.challengers
-        self._snapshots = SnapshotReader(streams.chunks, settings.model, partial(with_state, settings=settings))
+        complete = partial(with_state, settings=settings)
+        self._snapshots = SnapshotReader(streams.chunks, settings.model, complete, streams.places)
         self._model = self._snapshots.empty_model(target, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
@@ -156,9 +157,9 @@ class PartitionAudit:
         self._model.load(found.saved)
         self._stand(found.offset)
         self._ahead = self._next_snapshot()
-        reason = "" if self._snapshots.stream.first is None else ", since a new history began"
+        why = "" if self._snapshots.stream.first is None else ", since a new history began"
         self._unchecked(
-            f"offsets before {found.offset} cannot be checked{reason}; the snapshot at {found.where} was trusted"
+            f"offsets before {found.offset} cannot be checked{why}; the snapshot at {found.where} was trusted"
         )
         return True
 

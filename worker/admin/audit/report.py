@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from driftway.worker.admin.input_records import NOT_COUNTED, CountedState
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
+from driftway.worker.state.plans.model_plan import PlanPlace
 
 Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
@@ -53,6 +54,8 @@ class PartitionStreams(NamedTuple):
     challengers: RecordStream | None
     """None if the group has never had such a topic."""
     chunks: MessageStream
+    places: Mapping[int, PlanPlace]
+    """Number of each plan that was taken before `chunks` begin, and holds on -> its place."""
 
 
 @dataclass

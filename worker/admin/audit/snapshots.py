@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,8 @@ from driftway.worker.state.monitoring.monitors import newest_form
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot
 from driftway.worker.state.stored_fields import LARGEST, Malformed
+
+NO_PLACES: Mapping[int, PlanPlace] = {}
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class SnapshotReader:
         The model that the snapshots must belong to.
     complete : callable
         Adds the states of models that begin from a file to the place of a plan.
+    places : mapping
+        Number of each plan that the partition took before these records -> where.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class SnapshotReader:
         stream: MessageStream,
         settings: ModelSettings,
         complete: Callable[[PlanPlace], PlanPlace] = lambda place: place,
+        places: Mapping[int, PlanPlace] = NO_PLACES,
     ) -> None:
         self.stream = stream
         self.settings, self._complete = settings, complete
@@ -101,7 +106,7 @@ class SnapshotReader:
         """Input offset at which the learners started empty according to the workers' last mark; see `snapshot_scan`."""
         self.states: list[CountedState] = []
         """What the snapshots' states have read of the input, as far as they have been taken."""
-        self.places: dict[int, PlanPlace] = {}
+        self.places = {number: complete(place) for number, place in places.items()}
         """Number of each plan that the partition took -> where, up to the snapshot taken last, or to the end."""
         self.emissions: dict[int, str] = {}
         """Input offset -> whose predictions are written from there on, up to the snapshot taken last, or to the end."""

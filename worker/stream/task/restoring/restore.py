@@ -102,7 +102,12 @@ def restore(
 
 
 def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
-    """The models whose predictions were written before; None if unknown, since at-least-once records no commits."""
+    """The models whose predictions were written before; None if unknown, since at-least-once records no commits.
+
+    Where outputs begin anew, whose predictions they have is recorded anew: an audit begins there.
+    """
+    if found.new_topic:
+        return None
     if found.history_start is not None:
         return CHAMPION_ONLY
     if last.record is not None and not last.at_least_once:
