@@ -133,9 +133,12 @@ class PartitionAudit:
     # Start of the recomputation.
 
     def _require_log(self) -> None:
+        place = f"{self._input}@{self.committed} is committed"
         if self.committed > self._input.high:
-            end = f"found its end at {self._input.high}"
-            raise Mismatch(f"{self._input}@{self.committed} is committed: expected it in the log, {end}")
+            raise Mismatch(f"{place}: expected it in the log, found its end at {self._input.high}")
+        if self.committed and self.pointer is None:
+            found = f"{self.target.metadata!r}, as set by hand; let a worker continue there first"
+            raise Mismatch(f"{place}: expected a snapshot position in the commit, found {found}")
 
     def _begin(self) -> bool:
         """Put the model at the first offset where its state is known; False if there is none."""
@@ -342,8 +345,6 @@ class PartitionAudit:
                 self.report.snapshots += 1
             self._ahead = self._next_snapshot()
 
-    # Conclusion.
-
     def _conclude(self) -> None:
         for comparison in self._comparisons:
             comparison.finish()
@@ -369,11 +370,9 @@ class PartitionAudit:
         self._require_nothing_beyond(now[0] or 0)
 
     def _require_pointer(self, metadata_now: str | None) -> None:
-        if not self.committed:
+        if not self.committed or self.pointer is None:
             return
         place = f"{self._input}@{self.committed} is committed"
-        if self.pointer is None:
-            raise Mismatch(f"{place}: expected a snapshot position in the commit, found {self.target.metadata!r}")
         if self.pointer.state_offset > self.committed:
             raise Mismatch(f"{place}: expected a snapshot at or before it, found one at {self.pointer.state_offset}")
         if self._pointed:
