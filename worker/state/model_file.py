@@ -27,16 +27,13 @@ from driftway.worker.settings.option_values import NO_COVERAGE, LabelWait, Shari
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.plans.model_plan import ModelPlan
-from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from driftway.worker.state.snapshot import BEHIND, DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.schema import READINGS, EventSchema
-
-BEHIND = " behind "
-"""Separates a learner's spec from the feature maps in front of it, in a header."""
 
 
 @dataclass(frozen=True)

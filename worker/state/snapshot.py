@@ -37,6 +37,8 @@ MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
 PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
 """Keys of an identity that a plan can change."""
+BEHIND = " behind "
+"""Separates a learner's spec from the feature maps in front of it, which a plan cannot change."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
@@ -356,8 +358,8 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
     for key in {**ours, **theirs}:
         made, has = theirs.get(key, "none"), ours.get(key, "none")
         if key != "states" and made != has:
-            mapped = " behind " in f"{made}{has}"  # feature maps stay as they are
-            way_out = "; --plan from-options makes the options the next plan" * (key in PLANNED and not mapped)
+            plannable = key in PLANNED and BEHIND not in f"{made}{has}"
+            way_out = "; --plan from-options makes the options the next plan" if plannable else ""
             raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}{way_out}")
 
 

@@ -57,30 +57,65 @@ def first_outputs(
     Failure, KafkaException, TimedOut
         The topics cannot be read.
     """
-    snapshots, found, models = settings.topics.snapshots, dict[str, int](), FirstModels(partition)
-    places, known = dict[int, PlanPlace](), dict[int, PlanPlace]()
+    snapshots, history = settings.topics.snapshots, PresentHistory(settings.topics.snapshots, partition, topic_id)
     with MessageStream(settings, snapshots, partition, end, readers=readers) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
-                if models.replaced_at(message):
-                    found[snapshots] = models.mark
-                if is_mark_key(message.key(), partition) and (ends := read_output_ends(message.value())):
-                    found |= {**ends, snapshots: message.offset()}
-                elif message.key() == new_topic_key(partition):
-                    new = _ends(NewTopic.read(message.value()), topic_id)
-                    found |= new
-                    known = dict(places) if new else known
-                elif is_plan_key(message.key(), partition):
-                    with contextlib.suppress(Malformed):
-                        place = PlanPlace.parse(message.value())
-                        places[place.plan.number] = place
-                if is_mark_key(message.key(), partition):
-                    places.clear()
-                    known.clear()
+                history.add(message)
             stream.drop(len(messages))
     deadline = Deadline(ASK_SECONDS)
-    begins = {topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in found.items()}
-    return begins, known
+    begins = {
+        topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in history.begins.items()
+    }
+    return begins, history.known_plans
+
+
+class PresentHistory:
+    """Finds where the present history of a partition begins, from the records of its snapshot topic in their order.
+
+    Parameters
+    ----------
+    snapshots : str
+        The snapshot topic.
+    partition : int
+        The partition.
+    topic_id : str or None
+        Id of the input topic that the last commit has read.
+    """
+
+    def __init__(self, snapshots: str, partition: int, topic_id: str | None) -> None:
+        self.begins: dict[str, int] = {}
+        """Topic -> its first record of the present history."""
+        self.known_plans: dict[int, PlanPlace] = {}
+        """Number -> plan that the partition took before that, and where."""
+        self._snapshots, self._partition, self._topic_id = snapshots, partition, topic_id
+        self._models = FirstModels(partition)
+        self._plans: dict[int, PlanPlace] = {}
+
+    def add(self, message: Any) -> None:
+        """Read the next record."""
+        key, value = message.key(), message.value()
+        if self._models.replaced_at(message):
+            self.begins[self._snapshots] = self._models.mark
+        if is_mark_key(key, self._partition):
+            self._add_mark(message.offset(), read_output_ends(value))
+        elif key == new_topic_key(self._partition):
+            self._add_new_topic(NewTopic.read(value))
+        elif is_plan_key(key, self._partition):
+            with contextlib.suppress(Malformed):
+                place = PlanPlace.parse(value)
+                self._plans[place.plan.number] = place
+
+    def _add_mark(self, offset: int, ends: Mapping[str, int]) -> None:
+        if ends:
+            self.begins |= {**ends, self._snapshots: offset}
+        self._plans.clear()
+        self.known_plans.clear()
+
+    def _add_new_topic(self, new: NewTopic | None) -> None:
+        if new is not None and new.topic == self._topic_id and new.ends:
+            self.begins |= new.ends
+            self.known_plans = dict(self._plans)
 
 
 class FirstModels:
@@ -120,7 +155,3 @@ def _differ(before: Any, after: Any) -> bool:
         one, other = ({key: part for key, part in model.items() if key != "states"} for model in (one, other))
         return bool(one != other)
     return bool(before != after)
-
-
-def _ends(new: NewTopic | None, topic_id: str | None) -> Mapping[str, int]:
-    return new.ends if new is not None and new.topic == topic_id else {}
