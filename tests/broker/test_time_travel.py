@@ -238,13 +238,13 @@ def test_a_group_whose_offset_an_import_has_moved_passes_the_audit(learned_input
         assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
         audit = moved.call("audit", *OPTIONS)
         assert audit.exit_code == 0, audit.output
-        assert f"offsets before {back} cannot be checked; the snapshot at" in audit.output
+        assert f"offsets before {back} cannot be checked, since a new history began; the snapshot at" in audit.output
     produce(learned_input.bootstrap, moved.topic, learned_input.values[0][450:500])
     assert moved.call("snapshot", "import", path, "--partition", "0", "--at", "470").exit_code == 0  # this skips rows
     assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
     audit = moved.call("audit", *OPTIONS)
     assert audit.exit_code == 0, audit.output
-    assert "offsets before 470 cannot be checked; the snapshot at" in audit.output
+    assert "offsets before 470 cannot be checked, since a new history began; the snapshot at" in audit.output
     produce(learned_input.bootstrap, f"{moved.prefix}.predictions", [b'{"offset":480}'])
     assert "surplus prediction" in moved.sentence("audit", *OPTIONS, code=1)
 
