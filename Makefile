@@ -61,7 +61,7 @@ test-cluster: setup  ## Faults of three brokers under load, slow ones included: 
 	@$(BIN)/python -m tests.stages cluster
 
 # ARGS=kafka-3.9.2 runs one row; Pythons that are not on this machine are only resolved.
-test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 40 minutes
+test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 13 minutes
 	@$(BIN)/python -m tests.versions $(ARGS)
 
 # Needs packages that nothing else here needs; they are installed when it is first called.

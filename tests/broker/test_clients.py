@@ -212,6 +212,6 @@ def test_a_member_knows_the_log_ends_of_partitions_that_it_has_fetched(
     assert len(found) <= 10
     assert max(ends) < 0, "nothing has been fetched"
     assert member.fetched_end(1) == 300
-    assert member.fetched_end(0) < 0
+    assert member.fetched_end(0) <= 0, "not known while it is paused, or known to be empty"
     assert member.fetched_end(7) < 0, "a partition that does not exist, as after the topic was deleted"
     member.close()
