@@ -89,8 +89,10 @@ def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -
     return content
 
 
-def require_place(path: str | Path) -> None:
+def require_place(path: str | Path, replaced: bool = False) -> None:
     """Check, before a long run, that a file can be written where the user wants it.
+
+    `replaced`: a new file takes its place, so it is the folder that must be writable.
 
     Raises
     ------
@@ -103,8 +105,9 @@ def require_place(path: str | Path) -> None:
         raise UsageFailure(f"cannot write {path}: it is a directory")
     if not folder.is_dir():
         raise UsageFailure(f"cannot write {path}: there is no directory {place.parent}")
-    if not os.access(place if place.exists() else folder, os.W_OK):
-        what = "the file" if place.exists() else f"the directory {place.parent}"
+    kept = place.exists() and not replaced
+    if not os.access(place if kept else folder, os.W_OK):
+        what = "the file" if kept else f"the directory {place.parent}"
         raise UsageFailure(f"cannot write {path}: {what} is not writable")
 
 

@@ -25,7 +25,7 @@ from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.record_keys import chunk_key, is_mark_key, is_plan_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.snapshot import read_snapshot_header
+from driftway.worker.state.snapshot import SnapshotHeader, read_snapshot_header
 from driftway.worker.state.stored_fields import Malformed
 
 PIECE = 64
@@ -89,16 +89,19 @@ class PresentHistory:
         self.known_plans: dict[int, PlanPlace] = {}
         """Number -> plan that the partition took before that, and where."""
         self._snapshots, self._partition, self._topic_id = snapshots, partition, topic_id
-        self._models = FirstModels(partition)
         self._plans: dict[int, PlanPlace] = {}
+        self._identity: Any = None
+        """That of the last snapshot of the first plan; later plans are compared by themselves."""
+        self._mark: int | None = None
+        """Offset of the last mark, until such a snapshot follows it."""
 
     def add(self, message: Any) -> None:
         """Read the next record."""
         key, value = message.key(), message.value()
-        if self._models.replaced_at(message):
-            self.begins[self._snapshots] = self._models.mark
         if is_mark_key(key, self._partition):
             self._add_mark(message.offset(), read_output_ends(value))
+        elif key == chunk_key(self._partition, 0):
+            self._add_snapshot(read_snapshot_header(value or b""))
         elif key == new_topic_key(self._partition):
             self._add_new_topic(NewTopic.read(value))
         elif is_plan_key(key, self._partition):
@@ -107,45 +110,24 @@ class PresentHistory:
                 self._plans[place.plan.number] = place
 
     def _add_mark(self, offset: int, ends: Mapping[str, int]) -> None:
+        self._mark = offset
         if ends:
             self.begins |= {**ends, self._snapshots: offset}
         self._plans.clear()
         self.known_plans.clear()
 
+    def _add_snapshot(self, header: SnapshotHeader | None) -> None:
+        """Begin at the last mark if another model or other options follow it."""
+        if header is None or header.plan is not None:
+            return
+        if self._mark is not None and self._identity is not None and _differ(self._identity, header.identity):
+            self.begins[self._snapshots] = self._mark
+        self._identity, self._mark = header.identity, None
+
     def _add_new_topic(self, new: NewTopic | None) -> None:
         if new is not None and new.topic == self._topic_id and new.ends:
             self.begins |= new.ends
             self.known_plans = dict(self._plans)
-
-
-class FirstModels:
-    """Compares the models of a partition's first plan before and after each mark of a new history.
-
-    Parameters
-    ----------
-    partition : int
-        The partition.
-    """
-
-    def __init__(self, partition: int) -> None:
-        self.mark = 0
-        """Offset of the last mark in the snapshot topic."""
-        self._partition = partition
-        self._marked = False
-        self._identity: Any = None
-
-    def replaced_at(self, message: Any) -> bool:
-        """Process the next record; return whether it shows that another model or other options follow the mark."""
-        key = message.key()
-        if is_mark_key(key, self._partition):
-            self.mark, self._marked = message.offset(), True
-            return False
-        header = read_snapshot_header(message.value() or b"") if key == chunk_key(self._partition, 0) else None
-        if header is None or header.plan is not None:  # plans are compared by themselves
-            return False
-        before, self._identity = self._identity, header.identity
-        marked, self._marked = self._marked, False
-        return marked and before is not None and _differ(before, header.identity)
 
 
 def _differ(before: Any, after: Any) -> bool:
