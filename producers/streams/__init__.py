@@ -44,7 +44,7 @@ from driftway.worker.errors import UsageFailure
 __all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
 
 MOST_LISTED = 1000
-"""Entries of a folder, and of those in it, among which a file is looked for to be named: it may be a whole disk."""
+"""Most entries of a folder and its subfolders that are searched for a file to suggest: it may be a whole disk."""
 
 
 def open_stream(

@@ -54,7 +54,7 @@ def known_encoding(name: str) -> str:
     Raises
     ------
     UsageFailure
-        Python does not know it, or it is none of texts, such as hex.
+        Python does not know it, or it does not encode text, as hex.
     """
     try:
         b"a".decode(name, "replace")

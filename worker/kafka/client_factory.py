@@ -50,7 +50,7 @@ def require_printable(group: str, way_out: str) -> None:
     """
     if not (group.isascii() and group.isprintable()):
         raise UsageFailure(
-            f"group {group!r} has other than printable ASCII characters in its name, for which the Python client "
+            f"group {group!r} has characters other than printable ASCII in its name, for which the Python client "
             f"commits no transactions: {way_out}"
         )
 

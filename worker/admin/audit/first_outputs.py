@@ -91,9 +91,9 @@ class PresentHistory:
         self._snapshots, self._partition, self._topic_id = snapshots, partition, topic_id
         self._plans: dict[int, PlanPlace] = {}
         self._identity: Any = None
-        """That of the last snapshot of the first plan; later plans are compared by themselves."""
+        """Identity of the last snapshot that was made before any plan; plans are compared elsewhere."""
         self._mark: int | None = None
-        """Offset of the last mark, until such a snapshot follows it."""
+        """Offset of the last mark that no such snapshot has followed yet."""
 
     def add(self, message: Any) -> None:
         """Read the next record."""

@@ -314,7 +314,7 @@ class PartitionConsumer:
 
     def _record_end(self, partition: int, offset: int | None) -> None:
         """Record that a partition is at its end; until the first row after a seek, that is the sought offset."""
-        if partition in self._moved or partition in self.misplaced:  # the client will come to an end again
+        if partition in self._moved or partition in self.misplaced:  # the client will report the end again
             return
         expected = self._seek_offsets.get(partition, offset)
         if expected is not None and offset is not None and expected != offset:

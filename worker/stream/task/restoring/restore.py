@@ -91,7 +91,7 @@ def restore(
             found = with_rounds(found, plan)
         if settings.label_topic:
             found = with_labels(found, plan)
-        if last.moved and (last.record is None or not settings.label_topic):  # recorded orders are of these offsets
+        if last.moved and (last.record is None or not settings.label_topic):  # recorded orders keep their offsets
             found = replace(found, new_topic=True)
         if found.new_topic:
             _begin_outputs(context)
@@ -104,7 +104,7 @@ def restore(
 def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
     """The models whose predictions were written before; None if unknown, since at-least-once records no commits.
 
-    Where outputs begin anew, whose predictions they have is recorded anew: an audit begins there.
+    Where outputs begin again, the worker records again whose predictions they hold, because an audit begins there.
     """
     if found.new_topic:
         return None
