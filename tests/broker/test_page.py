@@ -66,15 +66,10 @@ def shows_all_rows(port: int) -> bool:
 TIMED = "prediction_latency_seconds", "commit_duration_seconds"
 
 
-def has_timed_commits(port: int) -> bool:
-    """Whether a worker has timed a commit of each of its partitions; it does so after the rows are committed."""
-    return all(name in one for one in status(port)["worker"]["partitions"].values() for name in TIMED)
-
-
 def test_each_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     topic, group, ports = pages
     try:
-        await_until(lambda: shows_all_rows(ports[1]) and has_timed_commits(ports[1]), 60, "all points")
+        await_until(lambda: shows_all_rows(ports[1]), 60, "all points")
     except AssertionError as error:
         error.add_note(str([status(port) for port in ports]))
         raise
@@ -95,9 +90,6 @@ def test_each_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tup
     (own,) = found["worker"]["partitions"].values()
     assert own["state"] == "running"
     assert own["restores"] == {"log": 1}
-    for name in TIMED:
-        assert own[name]["count"] > 0
-        assert 0.0 < own[name]["p50"] <= own[name]["p99"]
     assert found["worker"]["cluster"] == "answers"
     again = json.loads(get(ports[1], f"/v1/status?view={found['view']}&since={found['cursor']}")[2])
     assert again["series"] == []
@@ -121,3 +113,22 @@ def test_a_browser_shows_the_page_without_errors(kafka: str, pages: tuple[str, s
             assert browser.evaluate("document.querySelector('[role=status]').textContent") == "live"
             assert browser.evaluate("document.documentElement.scrollWidth") == screen.width, "it fits the width"
         assert browser.console_messages == []
+
+
+def test_a_worker_shows_how_long_its_commits_take(kafka: str, pages: tuple[str, str, list[int]]) -> None:
+    """This test adds events, so it is the last one of the file.
+
+    The events of the fixture may not suffice: if the group rebalances after their commits, its members count anew.
+    """
+    topic, _, ports = pages
+
+    def own_partition() -> dict[str, Any]:
+        for partition in range(2):
+            produce(kafka, topic, encode_events(np.zeros((1, 3)), np.zeros(1), 0), partition)
+        own = list(status(ports[1])["worker"]["partitions"].values())
+        return own[0] if len(own) == 1 and all(name in own[0] for name in TIMED) else {}
+
+    own = await_until(own_partition, 60, "commits are timed", poll=0.5)
+    for name in TIMED:
+        assert own[name]["count"] > 0
+        assert 0.0 < own[name]["p50"] <= own[name]["p99"]
