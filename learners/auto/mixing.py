@@ -3,14 +3,17 @@
 Each expert provides two inputs. Its raw score adds to the others' like evidence; its squashed score is a vote with
 about the same weight however confident it is, which suits noisy labels. Weights are shared by all classes, and a label
 is an observation that its class is ahead of all others: logistic regression, with more than two classes multinomial, by
-the extended Kalman filter of `second_order`, with hardly any drift.
+the extended Kalman filter of `second_order`. The weights hardly drift, except while the recent loss is far above that
+of many rows: experts that were right before a drift must not keep their weights.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.auto.others import lead_over_others
+from driftway.learners.auto.recent_loss import RecentLoss, has_risen
 from driftway.learners.auto.second_order import Noise, observe
-from driftway.learners.contract import Array, field, fragment, kernel, scratch
+from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate
 from driftway.learners.numeric.vectors import axpy, dot
@@ -18,6 +21,8 @@ from driftway.learners.numeric.vectors import axpy, dot
 FIRST = 0.03
 """Initial variance of a weight, and the limit above which drift adds none."""
 NOISE = Noise(1e-6, FIRST, 0.01)
+LOOSE = 3e-3
+"""Variance that each row adds to a weight while the loss has risen."""
 TRUST = 0.5
 """Norm of the initial weights, which are all equal."""
 SUREST = 8.0
@@ -32,6 +37,7 @@ class MixingState(NamedTuple):
     weight: Array = field("f8[M]", "weights of the inputs")
     P: Array = field("f8[M, M]", "their covariance; bitwise symmetric")
     share: Array = field("f8[E]", "how much of the lead each expert has made up, in a fading mean")
+    loss: Any = part(RecentLoss, "its squared loss, which shows a drift")
     raw: Array = scratch("f8[E, K]", "what the experts say of each class")
     input: Array = scratch("f8[M, K]", "the same as it is mixed")
     by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
@@ -73,7 +79,24 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
     share, gain = observe(mixing.P, lead, k, margin, NOISE)
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
+    if has_risen(mixing.loss, loss_of(margin)):
+        loosen(mixing)
     return margin
+
+
+@kernel
+def loss_of(lead: float) -> float:
+    """Return the squared loss of a class with this lead over all others."""
+    wrong = 1.0 - sigmoid(lead)
+    return wrong * wrong
+
+
+@kernel
+def loosen(mixing: MixingState) -> None:
+    """Add variance to the weights, so that they follow the next rows."""
+    for i in range(mixing.P.shape[0]):
+        if mixing.P[i, i] < FIRST:
+            mixing.P[i, i] += LOOSE
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Random forests of incremental trees for classes: bagging, random features, Hoeffding's bound on the Gini index.
 
-As in adaptive random forests (Gomes et al., Machine Learning 106, 2017), a tree whose error rises far above its lowest
-is reset, and trees are weighted by their accuracy. Two things differ: features are binned, so that a leaf has counts
-instead of normal distributions, and old rows of a leaf fade.
+As in adaptive random forests (Gomes et al., Machine Learning 106, 2017), a tree whose error has risen is reset, and
+trees are weighted by their accuracy. Two things differ: features are binned, so that a leaf has counts instead of
+normal distributions, and old rows of a leaf fade.
 """
 
 import math
@@ -28,7 +28,7 @@ TREES = 16
 BINS = 32
 PRIOR = 0.1
 """Weight of each class in a leaf without rows."""
-SMOOTHING = 0.005
+SMOOTHING = 0.01
 """Share of the last row in a tree's accuracy."""
 LEAST_GAIN = 1e-3
 INHERITED = 50.0
@@ -36,7 +36,11 @@ INHERITED = 50.0
 EVERY = 64
 """Rows between two looks at a tree's error."""
 FAR = 6.0
-"""Standard deviations above its least error at which a tree begins anew."""
+"""Standard deviations of a tree's error above its least one at which the tree begins anew."""
+FAR_RECENT = 5.0
+"""The same of its recent error above that since it began."""
+STEADY = 200.0
+"""Rows after which the recent error is that of the tree, not of the one before."""
 
 
 class Growth(NamedTuple):
@@ -115,7 +119,10 @@ def learn(forest: ClassForest, bins: Array, y: int, growth: Growth) -> None:
 
 @fragment
 def has_drifted(forest: ClassForest, t: int, y: int) -> bool:
-    """Count whether tree t predicts class y; return whether its error is far above its least (Gama et al.'s DDM)."""
+    """Count whether tree t predicts class y; return whether its error has risen.
+
+    That is so if it is far above its least (Gama et al.'s DDM), or the error of recent rows far above that of all.
+    """
     classes, top = forest.classes[t, int(forest.trees.leaf[t])], 0
     for c in range(1, classes.shape[0]):
         if classes[c] > classes[top]:
@@ -130,6 +137,10 @@ def has_drifted(forest: ClassForest, t: int, y: int) -> bool:
     deviation, least = math.sqrt(error * (1.0 - error) / forest.rows[t]), forest.least[t]
     if error + deviation < least[0] + least[1]:
         least[0], least[1] = error, deviation
+    rise = 1.0 - forest.accuracy[t] - error
+    of_recent = error * (1.0 - error) * SMOOTHING / (2.0 - SMOOTHING)
+    if forest.rows[t] > STEADY and rise > 0.0 and rise * rise > FAR_RECENT * FAR_RECENT * of_recent:
+        return True
     return error + deviation > least[0] + FAR * max(least[1], 1.0 / forest.rows[t])
 
 

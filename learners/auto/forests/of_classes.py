@@ -7,12 +7,11 @@ comparison shows only what the forests add.
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.auto.forests import class_forest
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
 from driftway.learners.auto.forests.usage import Usage, judge
-from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.auto.mixing import MixingState, loss_of, mix, update_mixing
 from driftway.learners.contract import Array, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
@@ -132,10 +131,3 @@ def teach(forests: ClassForests, y: int, mixed: bool, lead: float) -> None:
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)
     judge(forests.usage, without, loss_of(lead) if mixed else without, WORTH)
-
-
-@kernel
-def loss_of(lead: float) -> float:
-    """Return the squared loss of a class with this lead over all others."""
-    wrong = 1.0 - sigmoid(lead)
-    return wrong * wrong

@@ -6,11 +6,12 @@ early when the error of the other experts rises, because the forests may be bett
 have learned. The rule counts labelled rows and does not use a clock.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.auto.recent_loss import RecentLoss, has_risen
+from driftway.learners.contract import Array, Counts, field, kernel, part
 from driftway.learners.engine.state import State
 
 EVERY = 1000
@@ -22,10 +23,6 @@ PATIENCE = 4
 FIRST_PAUSE, LONGEST_PAUSE = 8000, 256_000
 KEEP = 0.9995
 """Decay per row of the losses that are compared."""
-RECENT = 0.99
-"""The same of the recent loss, which shows a drift."""
-FAR = 6.0
-"""Standard deviations of the mean recent loss above that of many rows that end a pause early, behind half of it."""
 
 
 class Usage(NamedTuple):
@@ -36,7 +33,7 @@ class Usage(NamedTuple):
     pause: Counts = field("i8[1]", "rows of the next pause", start=FIRST_PAUSE)
     fails: Counts = field("i8[1]", "judgements in a row without a gain")
     loss: Array = field("f8[2]", "mean loss without and with them since their use began, old rows discounted")
-    recent: Array = field("f8[3]", "mean loss without them, of recent rows and of many, and its mean square")
+    without: Any = part(RecentLoss, "the loss without them, which shows a drift")
 
 
 @kernel
@@ -46,12 +43,10 @@ def judge(usage: Usage, without: float, both: float, worth: float) -> None:
     `worth` is the share of the loss that they must gain.
     """
     usage.rows[0] += 1
-    usage.recent[0] += (1.0 - RECENT) * (without - usage.recent[0])
-    usage.recent[1] += (1.0 - KEEP) * (without - usage.recent[1])
-    usage.recent[2] += (1.0 - KEEP) * (without * without - usage.recent[2])
+    drifted = has_risen(usage.without, without)
     rows = usage.rows[0]
     if usage.used[0] == 0:
-        if rows >= usage.pause[0] or (2 * rows >= usage.pause[0] and has_drifted(usage)):
+        if rows >= usage.pause[0] or (2 * rows >= usage.pause[0] and drifted):
             usage.used[0], usage.rows[0], usage.fails[0] = 1, 0, PATIENCE - 1
             usage.pause[0] = min(2 * usage.pause[0], LONGEST_PAUSE)
             usage.loss[0] = usage.loss[1] = 0.0
@@ -67,14 +62,6 @@ def judge(usage: Usage, without: float, both: float, worth: float) -> None:
             usage.fails[0] += 1
         if usage.fails[0] >= PATIENCE:
             usage.used[0], usage.rows[0] = 0, 0
-
-
-@fragment
-def has_drifted(usage: Usage) -> bool:
-    """Whether the recent loss is far above that of many rows."""
-    variance = (usage.recent[2] - usage.recent[1] * usage.recent[1]) * (1.0 - RECENT) / (1.0 + RECENT)
-    rise = usage.recent[0] - usage.recent[1]
-    return rise > 0.0 and rise * rise > FAR * FAR * variance
 
 
 def with_forests(shares: Array, state: State) -> Array:

@@ -262,6 +262,19 @@ def test_forests_are_tried_again_soon_behind_a_drift() -> None:
     assert used[-50:].all()
 
 
+def test_after_a_drift_forests_that_were_right_before_lose_their_weight() -> None:
+    X, y = rectangles(9000)
+    y[8000:] = X[8000:, 0] + X[8000:, 1] > 0.0
+    assert accuracy("auto", X, y, after=8100) > 0.85
+    assert accuracy("auto", X[:8000], y[:8000], after=7000) > 0.97
+
+
+def test_after_a_drift_trees_begin_anew() -> None:
+    X, y = rectangles(12_000)
+    y[8000:] = (X[8000:, 3:] > 0.0).sum(axis=1) % 2
+    assert accuracy("auto", X, y, after=9000) > 0.92
+
+
 def test_forests_lower_the_error_of_targets_with_interactions() -> None:
     X = noise(12_000, 6)
     y = 3.0 * ((X[:, 0] > 0.0) & (X[:, 1] > 0.0) & (X[:, 2] < 0.5)) + 0.1 * X[:, 3]

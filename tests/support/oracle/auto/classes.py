@@ -11,6 +11,7 @@ from tests.support.oracle.auto.experts import (
     LabelHistory,
     NaiveBayes,
     Neighbours,
+    RisenLoss,
     SecondOrder,
     over_others,
     rival,
@@ -31,7 +32,7 @@ class Mixture:
 
     def __init__(self, E, weight, surest):
         self.weight, self.surest = weight, surest
-        self.covariance = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01)
+        self.covariance, self.risen = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01), RisenLoss()
 
     def inputs(self, scores):
         """2 E rows of K scores: scores relative to the best one, and squashed leads."""
@@ -45,6 +46,10 @@ class Mixture:
         lead, by_class = over_others(self.mixed(scores), y)
         step = self.covariance.gain([inner(row, by_class) for row in self.inputs(scores)], lead)
         self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
+        if self.risen.after((1.0 - sigmoid(lead)) ** 2):
+            P = self.covariance.P
+            for i in range(len(P)):
+                P[i][i] += 3e-3 if P[i][i] < 0.03 else 0.0
 
 
 def loss_of(S, y):

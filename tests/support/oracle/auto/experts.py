@@ -125,6 +125,22 @@ class Covariance:
         return [(1.0 - p) / h / (1.0 / h + variance) * one for one in k]
 
 
+class RisenLoss:
+    """Whether the mean loss of recent rows is far above that of many rows."""
+
+    def __init__(self):
+        self.recent, self.many, self.square, self.weight = 0.0, 0.0, 0.0, 0.0
+
+    def after(self, loss):
+        self.recent = 0.99 * self.recent + 0.01 * loss
+        self.many = 0.9995 * self.many + 0.0005 * loss
+        self.square = 0.9995 * self.square + 0.0005 * loss**2
+        self.weight = 0.9995 * self.weight + 0.0005
+        mean = self.many / self.weight
+        deviation = (self.square / self.weight - mean**2) * 0.01 / 1.99
+        return self.recent > mean and (self.recent - mean) ** 2 > 25.0 * deviation
+
+
 class SecondOrder:
     def __init__(self, K, d):
         self.K = K

@@ -6,6 +6,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from tests.support.oracle.auto.experts import RisenLoss
 from tests.support.oracle.random import Xoshiro
 
 
@@ -132,7 +133,7 @@ class ClassForest(Forest):
 
     def drifted(self, t, leaf, y):
         right = leaf.content.index(max(leaf.content)) == y
-        self.accuracy[t] += 0.005 * (right - self.accuracy[t])
+        self.accuracy[t] += 0.01 * (right - self.accuracy[t])
         rows, errors, least, spread = self.monitored[t]
         rows, errors = rows + 1, errors + (not right)
         error, far = errors / rows, False
@@ -141,6 +142,9 @@ class ClassForest(Forest):
             if error + deviation < least + spread:
                 least, spread = error, deviation
             far = error + deviation > least + 6.0 * max(spread, 1.0 / rows)
+            rise = 1.0 - self.accuracy[t] - error
+            if rows > 200 and rise > 0.0 and rise**2 > 25.0 * error * (1.0 - error) * 0.01 / 1.99:
+                far = True
         self.monitored[t] = rows, errors, least, spread
         return far
 
@@ -278,17 +282,12 @@ class Usage:
 
     def __init__(self, worth, fails):
         self.worth, self.fails, self.used, self.rows, self.pause = worth, fails, True, 0, 8000
-        self.loss, self.recent, self.many, self.square = [0.0, 0.0], 0.0, 0.0, 0.0
+        self.loss, self.risen = [0.0, 0.0], RisenLoss()
 
     def judge(self, without, both):
         self.rows += 1
-        self.recent += 0.01 * (without - self.recent)
-        self.many += 0.0005 * (without - self.many)
-        self.square += 0.0005 * (without * without - self.square)
+        drifted = self.risen.after(without)
         if not self.used:
-            variance = (self.square - self.many**2) * 0.01 / 1.99
-            rise = self.recent - self.many
-            drifted = rise > 0.0 and rise**2 > 36.0 * variance
             if self.rows >= self.pause or (2 * self.rows >= self.pause and drifted):
                 self.used, self.rows, self.fails, self.loss = True, 0, 3, [0.0, 0.0]
                 self.pause = min(2 * self.pause, 256_000)
