@@ -32,8 +32,8 @@ class Auto(Learner):
     Mixing of log-odds is Mahoney's, *Adaptive Weighing of Context Models*, 2005, analysed by Mattern, DCC 2012; here
     with the covariance of an extended Kalman filter, and weights shared by all classes. Exponential weights: Vovk,
     COLT 1990. The forests follow Gomes et al., *Adaptive random forests*, Machine Learning 106, 2017, and Ikonomovska,
-    Gama and Dzeroski's FIMT-DD, DMKD 23, 2011, on binned features. docs/decisions/0031, 0058, 0060 and 0081 list the
-    alternatives tried.
+    Gama and Dzeroski's FIMT-DD, DMKD 23, 2011, on binned features. docs/decisions/0031, 0058, 0060, 0081 and 0083 list
+    the alternatives tried.
     """
 
     name = "auto"
@@ -41,6 +41,7 @@ class Auto(Learner):
     mixes = True
     link = "logistic"
     multiclass_link = "softmax"
+    revision = 2  # docs/decisions/0081 and 0083
 
     class Params(Parameters):
         budget: float = number(
@@ -50,11 +51,6 @@ class Auto(Learner):
             above=0.0,
         )
         seed: int = integer(1, "Seed of the waves' frequencies and of the forests.", at_least=0, at_most=2**53)
-
-    @property
-    def revision(self) -> int:  # type: ignore[override]
-        """1 with more than two classes, since each is compared with all others (docs/decisions/0081)."""
-        return int(self.kind == "multiclass")
 
     def experts(self) -> dict[str, float]:
         """In classification, each expert's share of the true class's lead over about the last thousand rows.

@@ -277,24 +277,26 @@ def load(contents: Contents, model: Model) -> None:
     ForeignSnapshot
         Its learners or their state layout differ from the model's; `model` must then not be used.
     """
+    theirs = contents.identity["states"]
     try:
         with limited_to(contents.saved.nbytes):
             model.load(contents.saved)
     except (ValueError, Failure) as error:
-        raise ForeignSnapshot(str(error)) from None
-    if contents.identity["states"] != read_json(write_json(model.identity()))["states"]:
-        raise ForeignSnapshot(_difference(contents.identity["states"], model.identity()["states"]))
+        raise ForeignSnapshot(_other_rules(theirs, model) or str(error)) from None
+    if theirs != read_json(write_json(model.identity()))["states"]:
+        other = "the snapshot's learners have other parameters or another state layout"
+        raise ForeignSnapshot(_other_rules(theirs, model) or other)
 
 
-def _difference(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]]) -> str:
-    """Say in what the states of the same learners differ."""
-    for one, other in zip(theirs, ours, strict=False):
+def _other_rules(theirs: Sequence[Mapping[str, Any]], model: Model) -> str | None:
+    """Say that the update rules of a learner are others than the snapshot's; None if they are the same."""
+    for one, other in zip(theirs, model.identity()["states"], strict=False):
         if one.get("revision", 0) != other.get("revision", 0):
             return (
                 f"the snapshot's {other['learner']} learned by other rules than this version's, whose scores would "
                 "differ; continue with the version that wrote it, or start a new group"
             )
-    return "the snapshot's learners have other parameters or another state layout"
+    return None
 
 
 @dataclass(frozen=True)

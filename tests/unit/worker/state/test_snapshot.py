@@ -164,15 +164,16 @@ def test_a_changed_default_of_a_parameter_is_detected() -> None:
 
 @pytest.mark.parametrize("learner", ["auto", "on_drift:auto", "dwm:base=auto/seed=1"])
 def test_a_snapshot_of_earlier_update_rules_is_refused(learner: str) -> None:
-    """`auto` with more than two classes had other rules in 0.1.0, and the same arrays (docs/decisions/0081)."""
-    several = model_settings(learner, target=Target("classification", 4))
-    blob = blob_of(learned(several))
+    """`auto` had other rules in 0.1.0, with the same arrays (docs/decisions/0081) or others (docs/decisions/0083)."""
+    settings = model_settings(learner, target=Target("classification", 4))
+    blob = blob_of(learned(settings))
     end = 8 + int.from_bytes(blob[4:8], "little")
     header = read_json(blob[8:end])
-    assert header["model"]["states"][0].pop("revision") == 1
-    message = refusal(sealed(header, blob[end:-DIGEST_BYTES]), several)
-    assert "learned by other rules than this version's" in message
-    assert "revision" not in Model(model_settings(learner, n_features=4), 3).identity()["states"][0]  # two classes
+    assert header["model"]["states"][0].pop("revision") == 2
+    for missing in (0, 64):
+        header["sizes"][0] -= missing
+        message = refusal(sealed(header, blob[end + missing : -DIGEST_BYTES]), settings)
+        assert "learned by other rules than this version's" in message
 
 
 def test_a_snapshot_of_another_partition_is_refused() -> None:
