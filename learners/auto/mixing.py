@@ -70,7 +70,7 @@ def mix(mixing: MixingState, S: Array, surest: float) -> None:
 
 @kernel
 def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
-    """Learn that class y was ahead of all others; return its lead. Shapes: S f8[K], as `mix` wrote it."""
+    """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it."""
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
@@ -79,15 +79,9 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
     share, gain = observe(mixing.P, lead, k, margin, NOISE)
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
-    if has_risen(mixing.loss, loss_of(margin)):
+    wrong = 1.0 - sigmoid(margin)
+    if has_risen(mixing.loss, wrong * wrong):
         loosen(mixing)
-    return margin
-
-
-@kernel
-def loss_of(lead: float) -> float:
-    """Return the squared loss of a class with this lead over all others."""
-    wrong = 1.0 - sigmoid(lead)
     return wrong * wrong
 
 

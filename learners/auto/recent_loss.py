@@ -25,7 +25,7 @@ def has_risen(loss: RecentLoss, last: float) -> bool:
     many[0] += (1.0 - MANY) * (last - many[0])
     many[1] += (1.0 - MANY) * (last * last - many[1])
     many[2] += (1.0 - MANY) * (1.0 - many[2])
-    mean = many[0] / many[2]
-    variance = (many[1] / many[2] - mean * mean) * (1.0 - RECENT) / (1.0 + RECENT)
-    rise = recent[0] - mean
+    # Both sides times the weight: the mean is many[0] / many[2].
+    rise = recent[0] * many[2] - many[0]
+    variance = (many[1] * many[2] - many[0] * many[0]) * (1.0 - RECENT) / (1.0 + RECENT)
     return rise > 0.0 and rise * rise > FAR * FAR * variance

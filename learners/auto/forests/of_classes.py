@@ -11,7 +11,7 @@ from driftway.learners.auto.forests import class_forest
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
 from driftway.learners.auto.forests.usage import Usage, judge
-from driftway.learners.auto.mixing import MixingState, loss_of, mix, update_mixing
+from driftway.learners.auto.mixing import MixingState, mix, update_mixing
 from driftway.learners.contract import Array, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
@@ -120,14 +120,14 @@ def learn_delayed(forests: ClassForests, S: Array, y: int, opinion: Array, place
 
 
 @kernel
-def teach(forests: ClassForests, y: int, mixed: bool, lead: float) -> None:
+def teach(forests: ClassForests, y: int, mixed: bool, both: float) -> None:
     """Update the forests, if they are used, and decide whether they are from now on.
 
-    `lead` is that of class y over all others by the score with them, if `mixed` says that there is one.
+    `both` is the loss of the score with them, if `mixed` says that there is one.
     """
-    without = loss_of(update_mixing(forests.alone, forests.without, y))
+    without = update_mixing(forests.alone, forests.without, y)
     if forests.usage.used[0] == 1:
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)
-    judge(forests.usage, without, loss_of(lead) if mixed else without, WORTH)
+    judge(forests.usage, without, both if mixed else without, WORTH)
