@@ -174,10 +174,10 @@ def learn(
 ) -> None:
     """Update the mixture by the experts' scores, then update each expert."""
     if p.forests:
-        update_mixing(memory.mixing, memory.forests.first, y)
+        update_mixing(memory.mixing, memory.forests.first, y, False)
         of_classes.learn(memory.forests, memory.S, y)
     else:
-        update_mixing(memory.mixing, memory.S, y)
+        update_mixing(memory.mixing, memory.S, y, False)
     label_history.update(y, memory.history)
     teach(y, p, memory)
 
@@ -238,7 +238,7 @@ def learn_delayed(
             else:
                 raw[e, c] = 0.0
     mix(memory.mixing, memory.S, SUREST)
-    update_mixing(memory.mixing, memory.S, y)
+    update_mixing(memory.mixing, memory.S, y, True)
     for e in range(E):
         for c in range(K):
             raw[e, c] = now[e, c]

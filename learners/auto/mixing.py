@@ -22,7 +22,7 @@ FIRST = 0.03
 """Initial variance of a weight, and the limit above which drift adds none."""
 NOISE = Noise(1e-6, FIRST, 0.01)
 LOOSE = 3e-3
-"""Variance that each row adds to a weight while the loss has risen."""
+"""Variance that each row whose label is not late adds to a weight while the loss has risen."""
 TRUST = 0.5
 """Norm of the initial weights, which are all equal."""
 SUREST = 8.0
@@ -69,8 +69,12 @@ def mix(mixing: MixingState, S: Array, surest: float) -> None:
 
 
 @kernel
-def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
-    """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it."""
+def update_mixing(mixing: MixingState, S: Array, y: int, late: bool) -> float:
+    """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it.
+
+    A `late` label judges what the experts said when its row came. For a while after a drift that is what they had
+    learned before it, so late labels do not loosen the weights.
+    """
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
@@ -80,7 +84,7 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
     wrong = 1.0 - sigmoid(margin)
-    if has_risen(mixing.loss, wrong * wrong):
+    if has_risen(mixing.loss, wrong * wrong) and not late:
         loosen(mixing)
     return wrong * wrong
 

@@ -87,7 +87,7 @@ def add(forests: ClassForests, z: Array, S: Array) -> None:
 def learn(forests: ClassForests, S: Array, y: int) -> None:
     """Update the second mixture and the forests with class y of a row that `add` has seen. Shapes: S f8[K]."""
     mixed = forests.usage.used[0] == 1
-    teach(forests, y, mixed, update_mixing(forests.mixing, S, y) if mixed else 0.0)
+    teach(forests, y, mixed, update_mixing(forests.mixing, S, y, False) if mixed else 0.0, False)
 
 
 @kernel
@@ -116,16 +116,16 @@ def learn_delayed(forests: ClassForests, S: Array, y: int, opinion: Array, place
                 raw[e, c] = opinion[place]
                 place += 1
         mix(forests.mixing, S, SUREST)
-    teach(forests, y, mixed, update_mixing(forests.mixing, S, y) if mixed else 0.0)
+    teach(forests, y, mixed, update_mixing(forests.mixing, S, y, True) if mixed else 0.0, True)
 
 
 @kernel
-def teach(forests: ClassForests, y: int, mixed: bool, both: float) -> None:
+def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -> None:
     """Update the forests, if they are used, and decide whether they are from now on.
 
-    `both` is the loss of the score with them, if `mixed` says that there is one.
+    `both` is the loss of the score with them, if `mixed` says that there is one; `late` as in `update_mixing`.
     """
-    without = update_mixing(forests.alone, forests.without, y)
+    without = update_mixing(forests.alone, forests.without, y, late)
     if forests.usage.used[0] == 1:
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)

@@ -11,6 +11,8 @@ from driftway.learners import Spec, create
 from driftway.learners.auto import block_least_squares, classification, label_history, regression
 from driftway.learners.auto.budget import PER_STEP, affordable
 from driftway.learners.auto.forests import of_targets
+from driftway.learners.engine.update_loop import DelayedRows
+from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from tests.conformance.rows import COLUMNS
 from tests.support.oracle.auto.auto import Auto
 from tests.support.oracle.protocol import run
@@ -273,6 +275,19 @@ def test_after_a_drift_trees_begin_anew() -> None:
     X, y = rectangles(12_000)
     y[8000:] = (X[8000:, 3:] > 0.0).sum(axis=1) % 2
     assert accuracy("auto", X, y, after=9000) > 0.92
+
+
+def test_late_labels_do_not_loosen_the_weights_after_a_drift() -> None:
+    X, y = rectangles(8200)
+    y[8000:] = X[8000:, 0] + X[8000:, 1] > 0.0
+    at_once, late = create("auto", 6), create("auto", 6)
+    at_once.predict_then_update(X, y, np.empty((len(X), 1)))
+    steps = DelaySimulator(1, late).arrange(X, y)
+    number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
+    rows = DelayedRows(number, late.prediction_cache(len(y)))
+    late.predict_then_update_delayed(steps.X, steps.y, np.empty((len(number), 1)), rows)
+    variances = [float(np.trace(learner.state["forests.mixing.P"])) for learner in (at_once, late)]
+    assert variances[0] > 1.5 * variances[1]
 
 
 def test_forests_lower_the_error_of_targets_with_interactions() -> None:
