@@ -8,6 +8,9 @@ from collections.abc import Collection, Sequence
 from driftway.producers.streams import cells
 from driftway.worker.errors import UsageFailure
 
+MOST_SHOWN = 60
+"""Characters of a cell in an error message."""
+
 
 class LabelReader:
     """Reads the text of one label column.
@@ -58,7 +61,9 @@ class LabelReader:
         if found is None and (value := cells.truth(word)) is not None:
             found = self._truths.get(value)
         if found is None:
-            raise UsageFailure(f"{self._where} holds {word!r}, which is none of {', '.join(self.labels or ())}")
+            raise UsageFailure(
+                f"{self._where} holds {word[:MOST_SHOWN]!r}, which is none of {', '.join(self.labels or ())}"
+            )
         return found
 
     def read(self, text: str | None) -> float:
@@ -79,7 +84,7 @@ class LabelReader:
             advice = "name the classes in order, --labels A,B"
             if "," in text and math.isnan(cells.number(text, ",")):
                 advice = "a class whose name has a comma must be renamed"
-            raise UsageFailure(f"{self._where} holds {text.strip()!r}, which is not a number: {advice}")
+            raise UsageFailure(f"{self._where} holds {text.strip()[:MOST_SHOWN]!r}, which is not a number: {advice}")
         return number
 
 

@@ -24,6 +24,7 @@ from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
 from driftway.producers.streams.encoding import UTF8, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.open_quotes import open_quote
 from driftway.producers.streams.stream import Array, Block
 from driftway.producers.streams.tables import csv_kinds
 from driftway.producers.streams.tables.table import Table
@@ -73,7 +74,7 @@ class CsvTable(Table):
         self.columns = tuple(name for name in self._dialect.columns if name not in self.left_out)
         self.decimal = self._dialect.decimal
         self.classes, self.notes = {}, list(self._dialect.notes)
-        self._newlines = self._dialect.newlines
+        self._newlines, self._quotes_closed = self._dialect.newlines, False
         self._block_bytes = max(BLOCK_BYTES, min(self._dialect.line_bytes * ROWS_TOGETHER, WIDE_BLOCK_BYTES))
         self._texts = set[str]()
         """Columns of numbers with a cell that is not a plain number."""
@@ -85,7 +86,8 @@ class CsvTable(Table):
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
         columns = [*features, label]
         plain = features if reader.labels is not None else columns
-        for batch in self._batches(columns, plain):
+        # An open quote makes a cell of the last column that is no number and no class.
+        for batch in self._batches(columns, plain, last_is_read=self._dialect.columns[-1] in columns):
             texts = [i for i, name in enumerate(features) if name in self._texts]
             if texts or len(features) != batch.num_columns - 1:
                 X = np.empty((batch.num_rows, len(features)))
@@ -114,7 +116,7 @@ class CsvTable(Table):
         self._known = columns, kinds.found()
         return self._known[1]
 
-    def _batches(self, columns: Sequence[str], numbers: Collection[str]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str], numbers: Collection[str], last_is_read: bool = False) -> Iterator[Any]:
         """Record batches of text, and of f8 for `numbers` that are plain ones.
 
         What was assumed about the file may turn out to be wrong on the way. Then it is read again from its start, and
@@ -130,6 +132,8 @@ class CsvTable(Table):
                     if rest.num_rows:
                         given = seen
                         yield rest
+                if not last_is_read:
+                    self._require_closed_quotes()
                 return
             except self._arrow.ArrowInvalid as error:
                 if not self._learned_from(str(error)):
@@ -137,12 +141,22 @@ class CsvTable(Table):
             except (self._arrow.ArrowException, LookupError, *UNREADABLE) as error:
                 raise UsageFailure(self._explained(str(error))) from None
 
+    def _require_closed_quotes(self) -> None:
+        """Raise `UsageFailure` if a quote is never closed, so that its cell holds the rows behind it."""
+        if not self._quotes_closed and (line := open_quote(self.path, self._dialect)):
+            raise UsageFailure(
+                f"{self.path}: the quote in line {line} is never closed, so all that follows would be one cell: close "
+                "or remove it"
+            )
+        self._quotes_closed = True
+
     def _learned_from(self, message: str) -> bool:
         """Assume something else about the file, which an error contradicts; return whether there is anything left."""
         found = CONVERSION.search(message)
         if found is not None and (name := self._dialect.columns[int(found[1])]) not in self._texts:
             self._texts.update({name} if len(self._texts) < MOST_RESTARTS else self.columns)
         elif "straddl" in message or "block size" in message:
+            self._require_closed_quotes()
             self._block_bytes *= 4
             return self._block_bytes <= MOST_BLOCK_BYTES
         elif not self._newlines and found is None:

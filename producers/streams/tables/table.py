@@ -10,7 +10,7 @@ from typing import Any
 
 from driftway.producers.streams import cells
 from driftway.producers.streams.columns import not_numbers
-from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.labels import MOST_SHOWN, LabelReader
 from driftway.producers.streams.stream import Block
 from driftway.worker.errors import UsageFailure
 
@@ -82,7 +82,9 @@ class Table(ABC):
         if math.isnan(value):
             again = ": it is the column's name, so the file has a second header" if text.strip() == name else ""
             why = again or not_numbers(self.path)
-            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
+            raise UsageFailure(
+                f"{self.path}: feature column {name!r} holds {text[:MOST_SHOWN]!r}, which is not a number{why}"
+            )
         return value
 
     def keep_json(self) -> None:  # noqa: B027 - text has nothing else

@@ -1,0 +1,61 @@
+"""CSV files that end inside of quotes: all rows behind the quote would be one cell, and lost without a word."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from driftway.producers.streams import open_events, open_stream
+from driftway.worker.errors import UsageFailure
+
+ROWS = "".join(f"{i},{i % 2},fine\n" for i in range(50))
+NEVER = "the quote in line {} is never closed, so all that follows would be one cell: close or remove it"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a,y,c\n" + ROWS + '7,1,"4\n' + ROWS, 52),
+        ("a,y,c\n" + ROWS + '7,1,"4', 52),
+        ('a,y,c\n1,0,"x\ny"\n2,0,"""q"""\n' + ROWS + '7,1,"4\n' + ROWS, 55),
+        ("# made by x\na,y,c\n" + ROWS + '7,1,"4 ""5""\n' + ROWS, 53),
+        (("a;y;c\n" + ROWS + '7,1, "4\n' + ROWS).replace(",", ";"), 52),
+        ("a,y,c\n" + ROWS + '7,1,"' + "long " * 600_000 + "\n" + ROWS, 52),
+        ("a,y,c\n" + ROWS * 3000 + '7,1,"4\n' + ROWS, 150_002),
+    ],
+    ids=["rows", "end", "other quotes", "comment", "blank", "long", "late"],
+)
+def test_a_quote_that_is_never_closed_is_refused(tmp_path: Path, text: str, line: int) -> None:
+    (path := tmp_path / "x.csv").write_text(text)
+    (packed := tmp_path / "x.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for one in (path, packed):
+        with pytest.raises(UsageFailure, match=NEVER.format(line)):
+            list(open_stream(str(one), drop=["c"]).blocks())
+        with pytest.raises(UsageFailure, match=NEVER.format(line)):
+            list(open_events(str(one)).blocks())
+
+
+def test_an_open_quote_in_a_column_that_is_read_is_shown_in_short(tmp_path: Path) -> None:
+    """No row is lost then, so that the quotes are not counted."""
+    (path := tmp_path / "x.csv").write_text("a,y\n1,0\n" + '2,"1\n' + "3,0\n" * 1000)
+    for labels, why in ((None, "not a number"), (("0", "1"), "none of 0, 1")):
+        with pytest.raises(UsageFailure, match=f"holds '.*, which is {why}") as caught:
+            list(open_stream(str(path), labels=labels).blocks())
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,y,c\n" + ROWS + '7,1,5" disk\n' + ROWS,
+        "a,y,c\n" + ROWS + '7,1,"a ""b"" c"\n8,1,6\'2"\n' + ROWS,
+        "a,y,c\n" + ROWS + '7,1,"' + "long " * 100_000 + '"\n8,1,5"\n',
+    ],
+)
+def test_an_odd_number_of_quotes_may_be_right(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "x.csv").write_text(text)
+    rows = text.count("\n") - 1
+    assert sum(len(block.y) for block in open_stream(str(path), drop=["c"]).blocks()) == rows
+    assert sum(map(len, open_events(str(path)).blocks())) == rows
