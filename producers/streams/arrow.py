@@ -70,12 +70,13 @@ def is_text(kind: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether an arrow type can be a feature."""
+    """Whether an arrow type can be a feature; null, of a column without any value, can be one that is missing."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    types = pa.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 

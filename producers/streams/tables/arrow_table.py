@@ -144,7 +144,8 @@ class _ParquetReader:
     def __init__(self, source: Any) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(source)
+        # Nanoseconds since 1970, the default, hold the years 1678 to 2262 only, and wrap around.
+        self._file = parquet.ParquetFile(source, coerce_int96_timestamp_unit="us")
         self.schema, self.rows = self._file.schema_arrow, self._file.metadata.num_rows
 
     def batches(self, columns: list[str]) -> Iterator[Any]:

@@ -129,3 +129,22 @@ def test_intervals_and_views_of_bytes_are_refused(tmp_path: Path) -> None:
             writer.write_table(table)
         with pytest.raises(UsageFailure, match=f"which JSON does not have: --drop {name}"):
             list(open_events(str(path)).blocks())
+
+
+def test_a_column_without_any_value_is_missing_as_in_csv(tmp_path: Path) -> None:
+    """So pandas writes one of None; its type is null."""
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "b": pa.nulls(2), "y": [0, 1]}), path := tmp_path / "x.parquet")
+    (tmp_path / "x.csv").write_text("a,b,y\n1.0,,0\n2.0,,1\n")
+    blocks = [next(open_stream(str(one)).blocks()) for one in (path, tmp_path / "x.csv")]
+    assert blocks[0].X.tobytes() == blocks[1].X.tobytes()
+    assert [json.loads(row)["b"] for block in open_events(str(path)).blocks() for row in block] == [None, None]
+
+
+def test_times_of_96_bits_are_read_in_the_years_1_to_9999(tmp_path: Path) -> None:
+    """Spark and Hive write them, with 9999-12-31 for never."""
+    days = [datetime.datetime(year, 12, 31, 23, 59, 59, 5) for year in (1, 1600, 1970, 2026, 9999)]  # noqa: DTZ001
+    table, path = pa.table({"t": pa.array(days, pa.timestamp("us")), "y": [0, 1, 0, 1, 0]}), tmp_path / "x.parquet"
+    parquet.write_table(table, path, use_deprecated_int96_timestamps=True)
+    assert parquet.read_metadata(path).schema.column(0).physical_type == "INT96"
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [row["t"] for row in rows] == [day.isoformat() for day in days]
