@@ -154,9 +154,10 @@ class Schema:
             return x
         if self.names is None:
             raise Reject(f"x is an object, expected a list of {self.n_features} features")
-        if x.keys() != set(self.names):
+        known = set(self.names)
+        if x.keys() != known:
             lacks = [name for name in self.names if name not in x]
-            extra = sorted(name for name in x if name not in set(self.names))
+            extra = sorted(name for name in x if name not in known)
             if lenient and not extra:
                 return [x.get(name) for name in self.names]
             parts = [f"lacks {_some(lacks)}"] * bool(lacks) + [f"has unknown {_some(extra)}"] * bool(extra)

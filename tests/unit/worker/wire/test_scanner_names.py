@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from driftway.worker.wire import scanner
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
-from driftway.worker.wire.events import Records, Schema, Target
+from driftway.worker.wire.events import Records, Reject, Schema, Target
 from driftway.worker.wire.scanner import Names, scan
 from tests.support.examples import BYTES, examples
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
@@ -150,3 +151,20 @@ def test_the_first_event_teaches_the_names() -> None:
     batch = decoder.decode(again)
     assert batch.X.tolist() == [[1, 2]]
     assert [bad.reason for bad in batch.rejected] == ["x lacks c and has unknown b"]
+
+
+def test_an_event_that_lacks_a_name_takes_linear_time() -> None:
+    """Each look at all names is counted: one for each name would be seconds for 10,000."""
+    looks = []
+
+    class Names(tuple[str, ...]):
+        def __iter__(self) -> Iterator[str]:
+            looks.append(1)
+            return super().__iter__()
+
+    names = Names(f"f{i}" for i in range(1000))
+    schema = Schema(len(names), names)
+    looks.clear()
+    with pytest.raises(Reject, match="x lacks f0 and has unknown g"):
+        schema.check({"g": 1.0, **dict.fromkeys(list(names)[1:], 0.0)})
+    assert len(looks) < 10
