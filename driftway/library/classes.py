@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.json_tokens.text_values import as_number
 
 INDICES = 0, 1
 TRUTH = {"false": False, "true": True}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from driftway.worker.wire.events import truth_in
+from driftway.worker.wire.json_tokens.text_values import truth_in
 
 MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND",

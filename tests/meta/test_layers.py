@@ -30,6 +30,7 @@ MAY_IMPORT = {
         "worker.wire.schema.paths",
         "worker.errors",
         "worker.wire.events",
+        "worker.wire.json_tokens.text_values",
         "learners.numeric",
         "learners.engine.jit",
         "learners.engine.parameters",

@@ -25,6 +25,7 @@ from driftway.worker.settings.option_values import (
 )
 from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.registered.framing import OUTPUT_FORMATS, REGISTERED_OUTPUTS
 
 if TYPE_CHECKING:
@@ -193,8 +194,12 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
             raise UsageFailure("--classes and --labels belong to classification")
         return Target(REGRESSION, 0)
     target = Target(CLASSIFICATION, len(names) or classes or 2, names)
-    if names and len(set(target.words())) <= len(names):
-        raise UsageFailure(f"--labels {labels}: two of them are the same number")
+    numbers = [name if isinstance(name, str) else float(name) for name in map(as_number, names)]
+    if len(set(numbers)) < len(names):
+        rounded = len(set(target.words())) > len(names)
+        raise UsageFailure(
+            f"--labels {labels}: two of them are the same number{' once they are float64' if rounded else ''}"
+        )
     return target
 
 

@@ -28,7 +28,6 @@ from driftway.worker.wire.events import (
     Batch,
     Reject,
     Target,
-    as_number,
 )
 from driftway.worker.wire.json_tokens.exact import (
     BEYOND_RANGE,
@@ -39,6 +38,7 @@ from driftway.worker.wire.json_tokens.exact import (
     number_of,
     show_numbers,
 )
+from driftway.worker.wire.json_tokens.text_values import as_written
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import BytesColumn, Floats
@@ -351,7 +351,7 @@ def write_events(
     opening, closing = (b"[", b"]") if names is None else (b"{", b"}")
     front = b',"x":' + opening + marks[0]
     between = marks[1:] if names is None else [b"," + mark for mark in marks[1:]]
-    words = [orjson.dumps(as_number(label)) for label in labels or ()]
+    words = [orjson.dumps(as_written(label), _as_it_came) for label in labels or ()]
     backs = [closing + b',"y":' + word for word in [*words, NULL]] if labels else [closing + b',"y":']
     layout = RowTemplate(b"", b'{"id":', [front], between, backs, timed=not labels)
     known = np.where(unknown, 0.0, y).astype(np.int64)
@@ -365,10 +365,10 @@ def write_label(name: Any, y: float, labels: Sequence[str] | None = None) -> byt
     """Encode the label of an earlier event as JSON; `name` is the event's id, `labels` as in `write_events`."""
     word: Any = y
     if labels:
-        word = as_number(labels[int(y)])
+        word = as_written(labels[int(y)])
     elif y.is_integer() and abs(y) < LARGEST_SHORT:
         word = int(y)
-    return orjson.dumps({"id": name, "y": word})
+    return orjson.dumps({"id": name, "y": word}, _as_it_came)
 
 
 def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None) -> list[bytes]:

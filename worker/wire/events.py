@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Header, Headers, chosen_headers
+from driftway.worker.wire.json_tokens.text_values import as_number, truth_in, truth_places
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Floats, Integers
@@ -105,9 +105,9 @@ class Target:
                 raise RejectLabel(str(reject)) from None
         word = ("true" if value else "false") if isinstance(value, bool) else value
         for k, name in enumerate(self.labels or range(self.n_classes)):
-            known = as_number(name) if isinstance(name, str) else name
+            known: Any = as_number(name) if isinstance(name, str) else name
             # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
-            if word == known if isinstance(known, str) else _as_float(word) == known:
+            if word == known if isinstance(known, str) else _as_float(word) == float(known):
                 return float(k)
         k = truth_places(self.labels)[truth_in(word)] if isinstance(word, str) and truth_in(word) >= 0 else -1
         if k >= 0:
@@ -127,7 +127,7 @@ class Target:
         out = np.full(len(y), math.nan)
         for k, number in enumerate(map(as_number, self.labels)):
             if not isinstance(number, str):
-                np.copyto(out, k, where=y == number)
+                np.copyto(out, k, where=y == float(number))
         return out, missing | ~np.isnan(out)
 
 
@@ -355,33 +355,6 @@ def finite(value: Any, what: str) -> float:
     if not math.isfinite(number):
         raise Reject(f"{_some([what])} is not finite")
     return number
-
-
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-
-
-def as_number(label: str) -> Any:
-    """Return a label as a number if it is one, else unchanged (also `nan` and `inf`, which JSON does not have)."""
-    if not NUMBER.fullmatch(label) or not math.isfinite(float(label)):
-        return label
-    number = float(label)
-    return int(number) if number.is_integer() else number
-
-
-TRUTH_WORDS = ("false", "f", "no", "n", "off"), ("true", "t", "yes", "y", "on")
-"""Usual words for false and for true, in any case."""
-
-
-def truth_in(text: str) -> int:
-    """Return 0 for a word of TRUTH_WORDS that means false, 1 for one that means true, -1 for other texts."""
-    word = text.lower()
-    return next((k for k, words in enumerate(TRUTH_WORDS) if word in words), -1)
-
-
-def truth_places(names: Sequence[str]) -> tuple[int, int]:
-    """Return the places of the names for false and true if there are no other names and one for each; else -1, -1."""
-    found = [truth_in(name) for name in names]
-    return (found.index(0), found.index(1)) if sorted(found) == [0, 1] else (-1, -1)
 
 
 def _as_float(value: Any) -> float | None:

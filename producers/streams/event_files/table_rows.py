@@ -11,7 +11,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.tables.table import Table
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import write_rows
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.json_tokens.text_values import as_written
 
 
 class TableRows(EventFile):
@@ -65,7 +65,7 @@ class TableRows(EventFile):
 def _renamed(labels: Sequence[str], decimal: str) -> Callable[[Any], Any]:
     """A function value -> the class that it names, as on the wire; a value that names none is returned unchanged."""
     reader, known = LabelReader("", labels, (), decimal), dict[Any, Any]()
-    names = [as_number(label) for label in labels]
+    names = [as_written(label) for label in labels]
 
     def rename(value: Any) -> Any:
         if value is None or isinstance(value, list | dict):

@@ -18,7 +18,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
 from driftway.producers.streams.tables.table import Table
 from driftway.worker.errors import UsageFailure, plural
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.json_tokens.text_values import as_written
 
 LABEL, FEATURES = "y", "x"
 BLOCK_CELLS = 1 << 20
@@ -112,7 +112,7 @@ class SvmlightTable(Table):
         found: dict[str, list[Any]] = {FEATURES: [], LABEL: []}
         for label, pairs in self._lines():
             found[FEATURES].append({str(index): value for index, value in pairs})
-            found[LABEL].append(None if label in self._unlabelled else as_number(label))
+            found[LABEL].append(None if label in self._unlabelled else as_written(label))
             if len(found[LABEL]) == BLOCK_ROWS:
                 yield [found[name] for name in columns]
                 found = {FEATURES: [], LABEL: []}

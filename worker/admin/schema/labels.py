@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from driftway.worker.admin.schema.scan import EventStats, FieldStats
 from driftway.worker.admin.schema.wording import percent, shares, spelled_once
-from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target, as_number
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
 MOST_CLASSES = 12

@@ -6,8 +6,8 @@ import math
 import re
 from datetime import UTC, datetime
 
-from driftway.worker.wire.events import NUMBER
 from driftway.worker.wire.json_tokens.exact import Number
+from driftway.worker.wire.json_tokens.text_values import NUMBER
 from driftway.worker.wire.schema.cell_table import LARGEST_EXACT
 
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

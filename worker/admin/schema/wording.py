@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from driftway.worker.admin.schema.scan import FieldStats
 from driftway.worker.errors import plural
-from driftway.worker.wire.events import as_number, truth_in
+from driftway.worker.wire.json_tokens.text_values import as_number, truth_in
 
 
 def shares(seen: FieldStats) -> str:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.registered.avro_schema import KINDS, MULTICLASS, NUMBER
 from driftway.worker.wire.registered.framing import FIRST_MESSAGE, HEADER_BYTES
 from driftway.worker.wire.registered.protobuf_schema import BYTES, NUMBERS, VARINT, WORD

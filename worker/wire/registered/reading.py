@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.registered.avro_schema import KINDS, MULTICLASS, NUMBER
 from driftway.worker.wire.registered.framing import AVRO, HEADER_BYTES, PROTOBUF, form_of
 from driftway.worker.wire.registered.protobuf_reading import DOUBLE, protobuf_fields

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.events import NUMBER
+from driftway.worker.wire.json_tokens.text_values import NUMBER
 from driftway.worker.wire.schema.paths import Path
 
 REJECT, MEAN, LAST = "reject", "mean", "last"

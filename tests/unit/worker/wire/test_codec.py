@@ -24,7 +24,8 @@ from driftway.worker.wire.codec import (
     write_json,
 )
 from driftway.worker.wire.decoder import Decoder
-from driftway.worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
+from driftway.worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.scanner import NO_TIME
 from tests.support.examples import examples
 from tests.unit.worker.rows import reason, records, tabled

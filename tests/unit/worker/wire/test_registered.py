@@ -33,7 +33,8 @@ from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import encode_events, encode_predictions
 from driftway.worker.wire.columns import Confidence, ListColumn
-from driftway.worker.wire.events import Batch, Target, as_number
+from driftway.worker.wire.events import Batch, Target
+from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.registered import avro, pieces, protobuf
 from driftway.worker.wire.registered.avro_schema import KINDS, avro_schema, kind_of
 from driftway.worker.wire.registered.framing import (

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.columns import SPARE, Floats, Integers, Text
-from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
-from driftway.worker.wire.events import TRUTH_WORDS, as_number, truth_places
 from driftway.worker.wire.json_tokens.decimals import (
     ALL_ONES,
     EIGHT,
@@ -25,6 +23,8 @@ from driftway.worker.wire.json_tokens.decimals import (
     Words,
     read_number,
 )
+from driftway.worker.wire.json_tokens.text_values import NUMBER as NUMBER_IN_TEXT
+from driftway.worker.wire.json_tokens.text_values import TRUTH_WORDS, as_number, truth_places
 from driftway.worker.wire.json_tokens.tokens import load_word, same
 from driftway.worker.wire.schema.cell_table import (
     FALSE,
