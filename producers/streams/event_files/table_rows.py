@@ -13,6 +13,9 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import write_rows
 from driftway.worker.wire.json_tokens.text_values import as_written
 
+USUAL_FIELDS = "y", "id", "t"
+"""What a schema reads that names no label, id or time: a file need not have them."""
+
 
 class TableRows(EventFile):
     """The rows of a file with columns, each as an object of its fields.
@@ -49,8 +52,11 @@ class TableRows(EventFile):
         self._table = table
         self.name, self.rows, self.notes = str(table.path), table.rows, tuple(table.notes)
         self.columns = kept_columns(table.path, table.fields, [name for name in drop if name not in table.left_out])
-        if only is not None:  # one at least, so that there are rows
-            self.columns = tuple(name for name in self.columns if name in only) or self.columns[:1]
+        if only is not None:
+            unknown = sorted(set(only).difference(table.fields, table.left_out, USUAL_FIELDS))
+            self.notes += tuple(f"it has no column {name!r}, so it is missing in every row" for name in unknown)
+            kept = tuple(name for name in self.columns if name in only)
+            self.columns = kept or self.columns[:1]  # one at least, so that there are rows
         self._label_at = self.columns.index(label) if labels is not None and label in self.columns else None
         self._rename = _renamed(labels or (), table.decimal)
 

@@ -151,3 +151,14 @@ def test_trainings_say_what_was_lost(half: Path, unlabelled: Path, tmp_path: Pat
     assert (done.exit_code, done.stderr) == (1, f"driftway: {NONE.format(unlabelled)}\n")
     done = run("train", half, "--test", unlabelled, "--out", out, "--force")
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"driftway: {NONE.format(unlabelled)}")
+
+
+def test_a_field_that_the_file_has_no_column_for_is_named(half: Path) -> None:
+    """With a policy for missing values, a mistyped name is a feature that is constant."""
+    done = run(
+        "evaluate", half, "--learner", "pa1", "--feature", "a", "--feature", "bb.c", "--missing", "mean", "--json"
+    )
+    assert done.exit_code == 0, done.output
+    assert f"driftway: {half}: it has no column 'bb', so it is missing in every row\n" in done.stderr
+    done = run("evaluate", half, "--learner", "pa1", "--feature", "a", "--feature", "b", "--json")
+    assert "it has no column" not in done.stderr
