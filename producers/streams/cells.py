@@ -23,10 +23,10 @@ TRUE, FALSE = "true", "false"
 """The truth values that are also numbers, in any case: 1 and 0."""
 NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE | re.ASCII)
 GROUPED = {
-    ".": re.compile(r"[+-]?\d{1,3}(?:[,' \u00a0\u202f]\d{3})+(?:\.\d*)?", re.ASCII),
-    ",": re.compile(r"[+-]?\d{1,3}(?:[.' \u00a0\u202f]\d{3})+(?:,\d*)?", re.ASCII),
+    ".": re.compile(r"[+-]?[1-9]\d{0,2}(?:[,' \u00a0\u202f]\d{3})+(?:\.\d*)?", re.ASCII),
+    ",": re.compile(r"[+-]?[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+(?:,\d*)?", re.ASCII),
 }
-"""Decimal mark -> a number with marks or blanks between thousands."""
+"""Decimal mark -> a number with marks or blanks between thousands. It does not begin with 0: ``0,125`` is below 1."""
 MINUS = "\u2212"
 """What typesetting, and programs in some languages, write for a minus."""
 NO_DIGIT = re.compile(r"[,.' \u00a0\u202f]")

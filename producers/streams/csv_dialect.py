@@ -280,7 +280,7 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
             if mark not in text or math.isnan(cells.number(text, mark)):
                 continue
             both[mark] += other in text
-            thousands = cells.GROUPED[other].fullmatch(text) and not text.lstrip("+-").startswith("0")
+            thousands = cells.GROUPED[other].fullmatch(text)
             alone[mark] += not thousands or (mark == "." and separator == ",")
             either[mark] += separator != ","
     found = next((counts for counts in (both, alone) if counts.total()), either)

@@ -20,6 +20,7 @@ from driftway.worker.errors import UsageFailure
         ("1,234,567", ".", 1234567.0), ("1 234.5", ".", 1234.5), ("1'234", ".", 1234.0), ("1,5", ",", 1.5),
         ("1.234,5", ",", 1234.5), ("1 234,5", ",", 1234.5), ("-1.234.567", ",", -1234567.0), ("12,5%", ",", 12.5),
         ("1.000", ",", 1000.0), ("1.5", ",", 1.5), ("1,000", ",", 1.0), ("1.000", ".", 1.0),
+        ("0.125", ",", 0.125), ("-0.125", ",", -0.125), ("0,125", ",", 0.125),
         ("true", ".", 1.0), ("FALSE", ".", 0.0), ("\u22121,5", ",", -1.5), ("2e\u22123", ".", 0.002),
     ],
 )  # fmt: skip
@@ -27,7 +28,9 @@ def test_a_number_is_read_in_its_usual_spellings(text: str, decimal: str, number
     assert cells.number(text, decimal) == number
 
 
-@pytest.mark.parametrize("text", ["", "x", "1_000", "0x10", "1,23", "1.2.3", "yes", "t", "nan", "NA", "1e", "--1", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1_000", "0x10", "1,23", "1.2.3", "yes", "t", "nan", "NA", "1e", "--1", "٣", "0,125", "-0,125"]
+)
 def test_other_texts_are_no_numbers(text: str) -> None:
     assert math.isnan(cells.number(text))
 
