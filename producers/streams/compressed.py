@@ -113,7 +113,10 @@ def _open_zip(path: Path, _mode: str) -> IO[bytes]:
         raise UsageFailure(f"{path} holds {len(members)} files, not one: unpack it, and give one of them: {names}")
     if members[0].flag_bits & 1:
         raise UsageFailure(f"{path} is encrypted: unpack it")
-    return archive.open(members[0])
+    try:
+        return archive.open(members[0])
+    except NotImplementedError:  # Deflate64, say, which Windows uses for large files
+        raise UsageFailure(f"{path} is compressed in a way that cannot be read here: unpack it") from None
 
 
 def head_of(path: Path) -> bytes:

@@ -9,8 +9,8 @@ from driftway.worker.errors import UsageFailure
 
 UTF16_LE, UTF16_BE, LOOKED_AT = "utf-16-le", "utf-16-be", 1000
 """UTF-16 without a byte order mark, and how many bytes tell it: every other byte of most texts is 0."""
-UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
-"""UTF-8 with or without a byte order mark; UTF-16 with one; what spreadsheets write in western Europe."""
+UTF8, UTF16, UTF32, WINDOWS = "utf-8-sig", "utf-16", "utf-32", "cp1252"
+"""UTF-8 with or without a byte order mark; UTF-16 and UTF-32 with one; what spreadsheets write in western Europe."""
 NO_TEXTS = {
     b"\x1f\x8b": "a gzip file: rename it to end in .gz",
     b"BZh": "a bzip2 file: rename it to end in .bz2",
@@ -34,6 +34,8 @@ def encoding_of(path: Path, head: bytes) -> str:
     for prefix, what in NO_TEXTS.items():
         if head.startswith(prefix):
             raise UsageFailure(f"{path} is not a text file but {what}")
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the first begins with a mark of UTF-16
+        return UTF32
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF16
     start = head[:LOOKED_AT]
@@ -65,6 +67,5 @@ def known_encoding(name: str) -> str:
 
 def in_words(encoding: str) -> str:
     """The name of an encoding as people say it."""
-    return {UTF8: "UTF-8", UTF16: "UTF-16", UTF16_LE: "UTF-16", UTF16_BE: "UTF-16", WINDOWS: "Windows-1252"}.get(
-        encoding, encoding
-    )
+    names = {UTF8: "UTF-8", UTF16: "UTF-16", UTF16_LE: "UTF-16", UTF16_BE: "UTF-16", UTF32: "UTF-32"}
+    return {**names, WINDOWS: "Windows-1252"}.get(encoding, encoding)

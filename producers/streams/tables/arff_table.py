@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
 from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.codec import exact_number
-
-LARGEST = (1 << 64) - 1
-"""Largest integer of orjson."""
+from driftway.worker.wire.json_tokens.text_values import as_written
 
 
 class ArffTable(Table):
@@ -85,7 +81,10 @@ class ArffTable(Table):
         for rows in self._chunks():
             X = np.empty((len(rows), len(places)))
             for i, row in enumerate(rows):
+                text = "".join(cell for cell in row if cell is not None)
                 try:
+                    if "_" in text or not text.isascii():  # which Python takes for parts of numbers
+                        raise ValueError
                     X[i] = [
                         math.nan if (cell := row[j]) is None else codes[j][cell] if codes[j] else float(cell)
                         for j in places
@@ -151,7 +150,7 @@ class ArffTable(Table):
         if attribute.kind != NUMBER:
             return self._declared(j, cell)
         if cell.isdecimal() and cell.isascii():
-            return int(cell) if int(cell) <= LARGEST else exact_number(Decimal(cell))
+            return as_written(cell)
         value = self._number(j, cell)
         return None if math.isnan(value) else value
 

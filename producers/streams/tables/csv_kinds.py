@@ -26,6 +26,8 @@ PLAIN = r"^-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 """Numbers that arrow casts to the same bits as Python."""
 TRUTH = r"^(?:true|True|TRUE|false|False|FALSE)$"
 LONGEST_EXACT = 18
+LONGEST_WHOLE = 20
+"""Characters of a whole number of 64 bits, at most; Python's `int` refuses thousands of digits."""
 MOST_CELLS = 1 << 20
 """Cells per array: their text must stay below 2 GiB."""
 
@@ -152,7 +154,8 @@ def _too_long(column: Any) -> Any:
     """Which whole numbers do not fit in 64 bits."""
     found = _matches(column, LONG, of_null=False)
     for i in np.flatnonzero(found).tolist():
-        found[i] = not -(2**63) <= int(column[i].as_py()) < 2**63
+        text = column[i].as_py()
+        found[i] = len(text) > LONGEST_WHOLE or not -(2**63) <= int(text) < 2**63
     return found
 
 

@@ -144,6 +144,8 @@ class SvmlightTable(Table):
             if index == "qid":
                 continue
             try:
+                if "_" in word or not word.isascii():  # which Python takes for digits
+                    raise ValueError
                 pair = int(index), float(value)
             except ValueError:
                 raise UsageFailure(

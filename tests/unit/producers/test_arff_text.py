@@ -110,3 +110,28 @@ def test_two_attributes_of_one_name_are_refused(tmp_path: Path) -> None:
     for opened in (open_stream, open_events):
         with pytest.raises(UsageFailure, match="has two attributes named 'u'"):
             opened(str(path))
+
+
+@pytest.mark.parametrize("cell", ["1_000", "\u0663", "1_0.5", "1e1_0"])
+def test_what_python_alone_takes_for_a_number_is_none(tmp_path: Path, cell: str) -> None:
+    (path := tmp_path / "x.arff").write_text(HEADER + f"{cell},2,pos\n1,2,neg\n")
+    with pytest.raises(UsageFailure, match=f"attribute 'u' holds '{cell}', which is not a number"):
+        list(open_stream(str(path)).blocks())
+    with pytest.raises(UsageFailure, match=f"attribute 'u' holds '{cell}', which is not a number"):
+        rows(path)
+
+
+def test_underscores_and_other_letters_in_names_of_values_are_usual(tmp_path: Path) -> None:
+    (path := tmp_path / "x.arff").write_text(
+        HEADER.replace("pos", "a_b").replace("neg", "\u00e9") + "1.5,2,a_b\n1,12,\u00e9\n"
+    )
+    (block,) = open_stream(str(path)).blocks()
+    assert (block.X.tolist(), block.y.tolist()) == ([[1.5, 2.0], [1.0, 12.0]], [0.0, 1.0])
+
+
+def test_numbers_of_thousands_of_digits_end_in_no_traceback(tmp_path: Path) -> None:
+    long = "9" * 5000
+    (path := tmp_path / "x.arff").write_text(HEADER + f"{long},2,pos\n18446744073709551616,2,neg\n")
+    (block,) = open_stream(str(path)).blocks()
+    assert block.X[:, 0].tolist() == [float("inf"), 2.0**64]
+    assert [row["u"] for row in rows(path)] == [long, 2**64]

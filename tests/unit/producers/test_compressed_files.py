@@ -119,3 +119,16 @@ def test_a_path_that_is_not_a_file_is_reported(tmp_path: Path) -> None:
         for opened in (open_stream, open_events):
             with pytest.raises(UsageFailure, match=sentence):
                 opened(name)
+
+
+def test_an_archive_that_is_compressed_in_another_way_is_refused(tmp_path: Path) -> None:
+    """Windows packs large files with Deflate64, which has number 9."""
+    with zipfile.ZipFile(path := tmp_path / "x.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.csv", TEXTS["csv"])
+    data = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = data.index(mark) + place
+        data[at : at + 2] = (9).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(UsageFailure, match="is compressed in a way that cannot be read here: unpack it"):
+        open_stream(str(path))

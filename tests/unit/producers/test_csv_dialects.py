@@ -373,3 +373,19 @@ def test_the_text_of_a_file_tells_what_it_holds_if_its_name_does_not(
 def read_labels_of(text: str) -> list[int]:
     """Labels of the two rows in each of the texts above."""
     return [1, 0] if text.startswith("1 ") else [0, 1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-be"])
+def test_utf_32_is_known_by_its_mark(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(("\ufeff" * encoding.endswith("be") + PLAIN).encode(encoding))
+    stream, _ = both(path)
+    assert stream.notes == ("its text is read as UTF-32",)
+
+
+def test_whole_numbers_of_thousands_of_digits_are_text_in_events(tmp_path: Path) -> None:
+    """Python converts no integer of more than 4,300 digits."""
+    (path := tmp_path / "x.csv").write_text("a,y\n" + "9" * 5000 + ",0\n-9223372036854775808,1\n")
+    assert next(open_stream(str(path)).blocks()).X[:, 0].tolist() == [np.inf, -(2.0**63)]
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [row["a"] for row in rows] == ["9" * 5000, "-9223372036854775808"]

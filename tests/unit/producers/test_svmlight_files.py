@@ -104,3 +104,10 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str, sentence
     with pytest.raises(UsageFailure) as failure:
         list(open_stream(str(path)).blocks())
     assert sentence in str(failure.value)
+
+
+@pytest.mark.parametrize("pair", ["1_0:2", "1:2_5", "1:\u0663", "\u0663:1"])
+def test_what_python_alone_takes_for_a_number_is_none(tmp_path: Path, pair: str) -> None:
+    (path := tmp_path / "a.svm").write_text(f"1 {pair} 20:3\n-1 1:1\n")
+    with pytest.raises(UsageFailure, match=f"line 1 holds '{pair}', which is not INDEX:VALUE"):
+        open_stream(str(path))
