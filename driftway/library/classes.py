@@ -64,8 +64,15 @@ class Classes:
         known = {value: self._index.get(value) for value in values.tolist()}
         if None in known.values():  # they are numbered as they come
             first = [int(np.argmax(place == i)) for i in range(len(values))]
-            for i in np.argsort(first).tolist():
-                self.index(values[i].item() if hasattr(values[i], "item") else values[i])
+            before = len(self.known)
+            try:
+                for i in np.argsort(first).tolist():
+                    self.index(values[i].item() if hasattr(values[i], "item") else values[i])
+            except ValueError:  # then none of them is known
+                for label in self.known[before:]:
+                    del self._index[label]
+                del self.known[before:]
+                raise
         at = np.array([self._index[value] for value in values.tolist()], np.float64)
         return at[place.reshape(-1)]
 

@@ -91,7 +91,12 @@ class Classifier(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on rows, without learning from them."""
-        return float((self.predict(X) == np.asarray(y)).mean())
+        predicted = self.predict(X)
+        labels = self._labels_of(y, len(predicted))
+        known = set(self._labels().known)
+        if len(labels) and known.isdisjoint(labels.tolist()):
+            raise ValueError(f"none of the labels is a class of the model: {labels[0]!r} is not one of {known}")
+        return float((predicted == labels).mean())
 
     def __getstate__(self) -> dict[str, Any]:
         known = None if self._known is None else (self._known.n_classes, *self._known.known)

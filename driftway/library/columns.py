@@ -15,6 +15,8 @@ LAZY = "toPandas", "collect", "to_pandas", "df"
 """Methods by which what is only a query so far (of Spark, polars, DuckDB or others) gives its rows."""
 MOST_SHOWN = 40
 """Characters of a value in a message."""
+NO_NUMBERS = str, bytes, np.datetime64, np.timedelta64
+"""Types that `float` may take for numbers."""
 
 
 class Columns:
@@ -34,16 +36,17 @@ class Columns:
 
     @classmethod
     def of_row(cls, x: Any) -> Columns:
-        """Those of a first row: a dict's names, sorted as a worker sorts them, or a list's positions.
+        """Those of a first row: a dict's names, sorted as a worker sorts them, a Series' names, or a list's positions.
 
         Raises
         ------
         ValueError
             The row is empty, or neither.
         """
-        if isinstance(x, Mapping):
-            _require_features(len(x))
-            return cls(sorted(x), len(x))
+        names = sorted(x) if isinstance(x, Mapping) else names_of_row(x)
+        if names is not None:
+            _require_features(len(names))
+            return cls(names, len(names))
         row = np.atleast_1d(np.asarray(x))
         if row.ndim != 1:
             raise ValueError(f"a row is a dict or a list of numbers, not an array of shape {row.shape}")
@@ -79,7 +82,7 @@ class Columns:
             row = self._values(x)
             if len(x) == self.n_features and math.isfinite(sum(row)):
                 return row
-        except (TypeError, KeyError, IndexError, ValueError):
+        except (TypeError, KeyError, IndexError, ValueError, OverflowError):
             pass
         return self._checked(x)
 
@@ -108,10 +111,10 @@ class Columns:
 
     def _checked(self, x: Any) -> Sequence[float]:
         """As `row`, slower, with the error named."""
-        if isinstance(x, Mapping):
+        if isinstance(x, Mapping) or (self.names is not None and names_of_row(x) is not None):
             if self.names is None:
                 raise ValueError(f"the row is a dict, but the model knows its {self.n_features} features by position")
-            self._require_names(tuple(x))
+            self._require_names(tuple(x.keys()))
             given = [x[name] for name in self.names]
         else:
             given = list(x)
@@ -129,15 +132,7 @@ class Columns:
 
     def _number(self, at: int, value: Any) -> float:
         """One value, or an error that names its feature."""
-        try:
-            if isinstance(value, str | bytes):
-                raise TypeError
-            number = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"feature {self._name(at)} is {repr(value)[:MOST_SHOWN]}, not a number") from None
-        if not math.isfinite(number):
-            raise ValueError(f"feature {self._name(at)} is {number}, not a finite number")
-        return number
+        return finite(value, f"feature {self._name(at)}")
 
     def _name(self, at: int) -> str:
         return str(at) if self.names is None else repr(self.names[at])
@@ -157,8 +152,28 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     names = tuple(found)
     if not all(isinstance(name, str) for name in names):
         return None
+    return _distinct(names, "X has two columns")
+
+
+def names_of_row(x: Any) -> tuple[str, ...] | None:
+    """Return the names in a row of a pandas data frame, which is a Series; None for other rows, or if they are no text.
+
+    Raises
+    ------
+    ValueError
+        Two values have one name.
+    """
+    names = getattr(x, "index", None)
+    if names is None or not hasattr(x, "to_dict") or getattr(x, "ndim", 0) != 1:
+        return None
+    named = len(names) > 0 and all(isinstance(name, str) for name in names)
+    return _distinct(tuple(names), "the row has two features") if named else None
+
+
+def _distinct(names: tuple[str, ...], two: str) -> tuple[str, ...]:
+    """Return names, after checking that no two are the same; `two` begins the sentence that says so."""
     if len(set(names)) < len(names):
-        raise ValueError(f"X has two columns named {next(name for name in names if names.count(name) > 1)!r}")
+        raise ValueError(f"{two} named {next(name for name in names if names.count(name) > 1)!r}")
     return names
 
 
@@ -179,21 +194,56 @@ def matrix(X: Any) -> Array:
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: fill them in first, as X.filled(0) does")
     found = np.asarray(X)
+    is_object = found.dtype.kind == "O"
+    if found.dtype.kind in "US" or (is_object and any(isinstance(one, str | bytes) for one in found.flat)):
+        raise ValueError(f"X holds text, not numbers{_place(found, X)}")
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: features are real numbers")
     try:
         if found.dtype.kind in "mM":  # numpy would count nanoseconds
             raise TypeError(f"{found.dtype} is a time")
         values = found.astype(np.float64, copy=False)
+    except OverflowError:
+        raise ValueError("X holds an integer that is too large for a float64") from None
     except (TypeError, ValueError) as error:
         sentence = f"X holds values that are not numbers, such as text or categories: {error}{_place(found, X)}"
         raise type(error)(sentence) from None
-    if found.dtype.kind in "US":
-        raise ValueError("X holds text, not numbers")
     if values.ndim != 2:
         hint = " Reshape your data: X[None] is one row, X[:, None] one feature." if values.ndim == 1 else ""
         raise ValueError(f"X is a table with rows and columns, not an array of {values.ndim} dimensions.{hint}")
     return values
+
+
+def number_in(value: Any) -> float | None:
+    """Return a number as a float, infinite if it is too large for one; None for all other values.
+
+    A text is none, even of digits, since it may be a code such as 01234; nor is a time, of which `float` would count
+    the nanoseconds.
+    """
+    if isinstance(value, NO_NUMBERS):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def finite(value: Any, what: str) -> float:
+    """Return a value, which `what` is, as a float.
+
+    Raises
+    ------
+    ValueError
+        It is no number, or not finite.
+    """
+    number = number_in(value)
+    if number is None:
+        raise ValueError(f"{what} is {repr(value)[:MOST_SHOWN]}, not a number")
+    if not math.isfinite(number):
+        raise ValueError(f"{what} is {number}, not a finite number")
+    return number
 
 
 def _place(found: Any, X: Any) -> str:
@@ -201,11 +251,10 @@ def _place(found: Any, X: Any) -> str:
     if found.dtype.kind != "O" or found.ndim != 2:
         return ""
     for (row, column), value in np.ndenumerate(found):
-        try:
-            float(value)
-        except (TypeError, ValueError):
+        if number_in(value) is None:
             names = names_of(X)
-            return f" (feature {column if names is None else repr(names[column])} of row {row})"
+            name = column if names is None else repr(names[column])
+            return f": {repr(value)[:MOST_SHOWN]} (feature {name} of row {row})"
     return ""
 
 

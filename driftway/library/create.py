@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -102,6 +104,9 @@ def stream(
 ) -> Iterator[tuple[dict[str, float], Any]]:
     """Open a generator, a file or a public stream by name, and yield its rows as (features by name, label).
 
+    A missing label is None if labels are classes. Events of a file that a worker would reject are left out, with a
+    warning.
+
     Parameters
     ----------
     name, rows, seed, **opening
@@ -119,8 +124,17 @@ def stream(
 
 
 def _rows(found: Any) -> Iterator[tuple[dict[str, float], Any]]:
-    names = found.feature_names
+    names, first = found.feature_names, 0
     labels = None if found.labels is None else [label_of(word) for word in found.labels]
+    told = False
     for X, y in found.blocks():
-        for row, label in zip(X.tolist(), y.tolist(), strict=True):
-            yield dict(zip(names, row, strict=True)), label if labels is None else labels[int(label)]
+        rejected = np.isinf(X).all(axis=1) & hasattr(found, "reasons")
+        if rejected.any() and not told:
+            row, told = first + int(rejected.argmax()), True
+            warnings.warn(
+                f"rows of {found.name} are left out; the first, row {row}: {found.reasons[row]}", stacklevel=2
+            )
+        for row, label in zip(X[~rejected].tolist(), y[~rejected].tolist(), strict=True):
+            known = label if labels is None else None if math.isnan(label) else labels[int(label)]
+            yield dict(zip(names, row, strict=True)), known
+        first += len(y)

@@ -253,17 +253,24 @@ class Estimator(ABC):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         columns = self._columns or Columns.of_table(X)
-        rows, labels = columns.table(X), label_array(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            kind = _sklearn_exception("DataConversionWarning", UserWarning)
-            warnings.warn("A column-vector y was passed when a 1d array was expected", kind, stacklevel=3)
-            labels = labels[:, 0]
-        if labels.shape != (len(rows),):
-            raise ValueError(f"y has a bad input shape {labels.shape}: X has {len(rows)} rows, each with one label")
+        rows = columns.table(X)
+        labels = self._labels_of(y, len(rows))
         if not len(rows):
             raise ValueError(f"Found array with 0 sample(s) (shape={rows.shape}) while a minimum of 1 is required.")
         targets = self._targets(labels)
         return self._ready(columns).learn_batch(rows, targets)
+
+    @staticmethod
+    def _labels_of(y: Any, n: int) -> NDArray[Any]:
+        """Return the labels of n rows, [n]; errors as of `partial_fit`."""
+        labels = label_array(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            kind = _sklearn_exception("DataConversionWarning", UserWarning)
+            warnings.warn("A column-vector y was passed when a 1d array was expected", kind, stacklevel=4)
+            labels = labels[:, 0]
+        if labels.shape != (n,):
+            raise ValueError(f"y has a bad input shape {labels.shape}: X has {n} rows, each with one label")
+        return labels
 
     def _predict_batch(self, X: Any) -> tuple[Array, NDArray[np.int64]]:
         """As `OnlineLearner.predict_batch`, of a table's rows."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.learner import REGRESSION
-from driftway.library.columns import Array, Columns
+from driftway.library.columns import NO_NUMBERS, Array, Columns, finite
 from driftway.library.estimator import Estimator
 
 
@@ -43,7 +42,8 @@ class Regressor(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination of rows, without learning from them."""
-        predicted, y = self.predict(X), self._targets(np.asarray(y))
+        predicted = self.predict(X)
+        y = self._targets(self._labels_of(y, len(predicted)))
         deviations = float(((y - y.mean()) ** 2).sum())
         return 1.0 - float(((y - predicted) ** 2).sum()) / deviations if deviations else 0.0
 
@@ -55,14 +55,12 @@ class Regressor(Estimator):
         return tags
 
     def _target(self, y: Any) -> float:
-        number = float(y)
-        if not math.isfinite(number):
-            raise ValueError(f"the label is {number}, not a finite number")
-        return number
+        return finite(y, "the label")
 
     def _targets(self, y: NDArray[Any]) -> Array:
         try:
-            if y.dtype.kind in "cmM":  # numpy would take the real part, or count nanoseconds
+            # numpy would take the real part, count nanoseconds, or read text
+            if y.dtype.kind in "cmMUS" or (y.dtype.kind == "O" and any(isinstance(one, NO_NUMBERS) for one in y.flat)):
                 raise TypeError
             targets = y.astype(np.float64)
         except (TypeError, ValueError):

@@ -84,6 +84,9 @@ BAD_ROWS: list[tuple[Any, str]] = [
     ({"a": 1.0, "b": float("nan")}, "feature 'b' is nan, not a finite number"),
     ({"a": -1e999, "b": 1.0}, "feature 'a' is -inf, not a finite number"),
     ([1.0], "the row has 1 features, but the model is expecting 2"),
+    ({"a": np.datetime64("2026-11-24", "ns"), "b": 1.0}, r"feature 'a' is np.datetime64\(.*, not a number"),
+    ({"a": 1.0, "b": np.timedelta64(5, "ns")}, r"feature 'b' is np.timedelta64\(.*, not a number"),
+    ({"a": 10**400, "b": 1.0}, "feature 'a' is inf, not a finite number"),
 ]
 
 
@@ -218,3 +221,95 @@ def test_a_detector_and_a_stream() -> None:
 def test_importing_the_name_is_quick() -> None:
     program = "import sys, driftway; assert 'numpy' not in sys.modules; driftway.create; assert 'numpy' in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
+def test_a_row_of_a_data_frame_has_names() -> None:
+    frame = pd.DataFrame(ROWS, columns=["b", "a"])
+    model, expected = dw.create("arow"), dw.create("arow").fit(frame, Y)
+    for i, y in enumerate(Y):
+        model.learn_one(frame.iloc[i], y)
+    assert model.feature_names_in_.tolist() == ["b", "a"]
+    for one in (model, expected):
+        probability = one.predict_proba_one(frame.iloc[0])
+        assert one.predict_proba_one(frame.iloc[0][["a", "b"]]) == probability
+        assert one.predict_proba_one(frame.iloc[0].to_dict()) == probability
+        for names, sentence in (("ac", "'b' is missing"), ("abc", "'c' is not one"), ("aab", "two features named 'a'")):
+            with pytest.raises(ValueError, match=sentence):
+                one.predict_one(pd.Series([1.0] * len(names), list(names)))
+    assert np.array_equal(model.predict_proba(frame[["a", "b"]]), expected.predict_proba(frame))
+    by_position = dw.create("arow")
+    by_position.learn_one(pd.Series([1.0, 2.0]), 1)
+    assert by_position.predict_one([1.0, 2.0]) == 1
+    with pytest.raises(ValueError, match=r"not an array of shape \(1, 2\)"):
+        dw.create("arow").learn_one(frame[:1], 1)
+
+
+@pytest.mark.parametrize("text", ["01234", "1_000", b"7", "2.5"])
+def test_text_of_digits_in_a_table_is_no_number_as_in_a_row(text: Any) -> None:
+    frame = pd.DataFrame(ROWS, columns=["a", "b"]).assign(zip=pd.Series([text] * 4, dtype=object))
+    for X, place in (
+        (frame, "feature 'zip' of row 0"),
+        (frame[["zip"]], "feature 'zip'"),
+        (frame.to_numpy(), "feature 2"),
+    ):
+        with pytest.raises(ValueError, match=f"X holds text, not numbers: {text!r} \\({place}"):
+            dw.create("arow").fit(X, Y)
+    with pytest.raises(ValueError, match="X holds text, not numbers"):
+        dw.create("arow").fit([["1", "2"]] * 4, Y)
+
+
+def test_a_stream_of_a_file_with_missing_labels_and_bad_events(tmp_path: Path) -> None:
+    (path := tmp_path / "x.csv").write_text("a,y\n1,no\n2,\n3,yes\n")
+    assert list(dw.stream(str(path), labels=["no", "yes"])) == [
+        ({"a": 1.0}, "no"),
+        ({"a": 2.0}, None),
+        ({"a": 3.0}, "yes"),
+    ]
+    (path := tmp_path / "x.jsonl").write_text('{"x":[1],"y":0}\nnope\n{"x":[2],"y":1}\n{"x":[null],"y":7}\n[]\n')
+    with pytest.warns(UserWarning, match=r"rows of .* are left out; the first, row 1: not JSON"):
+        found = list(dw.stream(str(path), labels=["0", "1"]))
+    assert [label for _, label in found] == [0, 1, None]
+    assert [x["x0"] for x, _ in found[:2]] == [1.0, 2.0]
+
+
+def test_the_score_of_labels_in_a_column_or_of_another_type() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    frame = pd.DataFrame({"y": (X[:, 0] > 0).astype(int), "z": X[:, 0] * 3.0 + 1.0})
+    model = dw.create("arow").fit(X, frame["y"])
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert model.score(X, frame[["y"]]) == model.score(X, frame["y"]) > 0.9
+    numbers = dw.Regressor("dfop").fit(X, frame["z"])
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert numbers.score(X, frame[["z"]]) == numbers.score(X, frame["z"]) > 0.5
+    for one in (model, numbers):
+        with pytest.raises(ValueError, match="X has 60 rows, each with one label"):
+            one.score(X, frame["y"][:1])
+        with pytest.raises(ValueError, match="the label of row 3 is missing"):
+            one.score(X, frame["y"].where(frame.index != 3))
+    with pytest.raises(ValueError, match="none of the labels is a class of the model"):
+        model.score(X, frame["y"].astype(str))
+
+
+def test_labels_of_a_regressor_that_are_no_numbers() -> None:
+    for label in ("1.5", "1_000", np.datetime64("2026-11-24", "ns"), np.timedelta64(5, "ns"), None, 1j):
+        with pytest.raises(ValueError, match=r"the label is .*, not a number"):
+            dw.Regressor("dfop").learn_one([1.0], label)
+    for labels in (
+        ["1.5", "2"],
+        np.array(["1.5", 2.0], object),
+        np.array(["2026-11-24", "2026-11-25"], "datetime64[ns]"),
+    ):
+        with pytest.raises(ValueError, match="y holds labels that are not numbers"):
+            dw.Regressor("dfop").fit([[1.0], [2.0]], labels)
+    with pytest.raises(ValueError, match="too large for a float64"):
+        dw.Regressor("dfop").fit([[10**400], [2.0]], [1.0, 2.0])
+
+
+def test_a_table_that_is_refused_for_a_label_leaves_the_classes_as_they_were() -> None:
+    model = dw.create("mc_pa1", classes=3)
+    model.partial_fit(ROWS, ["a"] * 4)
+    with pytest.raises(ValueError, match="the label 'd' is not one of the 3 classes"):
+        model.partial_fit(ROWS, ["b", "c", "d", "b"])
+    assert model.classes_.tolist() == ["a"]
+    assert model.partial_fit(ROWS, ["e", "d", "d", "a"]).classes_.tolist() == ["a", "e", "d"]
