@@ -120,3 +120,49 @@ def test_a_normal_transactional_producer_and_a_busy_log_are_not_reported(kafka: 
         worker.terminate()
         assert worker.wait() == 0
         assert "open transaction" not in worker.stderr
+
+
+def abort(kafka: str, topic: str, first: int, n: int) -> None:
+    """Write events in a transaction, and abort it."""
+    with transaction(kafka, topic, first, n) as producer:
+        producer.abort_transaction(20)
+
+
+def test_records_aborted_at_the_end_of_a_log_are_no_unexpected_offset(kafka: str, topic: str, group: str) -> None:
+    """The next record comes after them, and not where the log ended when the worker started."""
+    new_scenario(kafka, topic)
+    named = "--input", topic, "--group", group, "--bootstrap", kafka
+    assert driftway("worker", *named, "--stop-at-end").code == 0
+    with Driftway("worker", *named) as worker:
+        worker.await_text("running")
+        abort(kafka, topic, 9, 3)
+        produce(kafka, topic, [event(5)])
+        await_until(lambda: predicted(kafka, topic, group) == [0, 1, 3, 4, 10], 60, "the event is predicted")
+        worker.terminate()
+        assert worker.wait() == 0
+        assert "unexpected offset" not in worker.stderr
+
+
+def test_markers_and_aborted_records_at_the_end_of_a_log_are_no_lag(kafka: str, topic: str, group: str) -> None:
+    new_scenario(kafka, topic)
+    abort(kafka, topic, 9, 3)
+    named = "--input", topic, "--group", group, "--bootstrap", kafka
+    with Driftway("worker", *named, "--http-port", "0") as worker:
+        worker.await_text("running")
+        found = re.search(r"port=(\d+)", worker.stderr)
+        assert found is not None
+
+        def lag() -> float:
+            with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/metrics", timeout=10) as answer:
+                shown = re.findall(r"^driftway_consumer_lag_offsets.* ([0-9.]+)$", answer.read().decode(), re.M)
+                return float(shown[0]) if shown else -1.0
+
+        await_until(lambda: len(predicted(kafka, topic, group)) == 4 and lag() == 0.0, 30, "no lag")
+        (row,) = json.loads(driftway("watch", *named, "--once", "--json").stdout)
+        assert (row["offsets"], row["lag"]) == (5, 0)
+        worker.freeze()
+        produce(kafka, topic, [event(5)])
+        (row,) = json.loads(driftway("watch", *named, "--once", "--json").stdout)
+        assert (row["offsets"], row["lag"]) == (5, 6), "a record, and the offsets before it"
+        worker.thaw()
+        await_until(lambda: lag() == 0.0 and len(predicted(kafka, topic, group)) == 5, 30, "it is predicted")

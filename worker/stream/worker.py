@@ -225,9 +225,7 @@ class Worker:
     def _retry_restores(self) -> None:
         """Restore failed partitions whose retry is due, and those whose log does not hold what they read."""
         for task in self._accepting(self.consumer.misplaced):
-            expected, received = self.consumer.misplaced[task.partition]
-            self.event_log.warning("unexpected offset", partition=task.partition, expected=expected, received=received)
-            self.metrics.partition_metric(self.metrics.unexpected_offsets, task.partition).inc()
+            expected, received = self.reporter.misplaced[task.partition] = self.consumer.misplaced[task.partition]
             self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
         for task in self._accepting(self.consumer.unreadable):
             if not task.uncommitted:  # rows before the batch are committed first

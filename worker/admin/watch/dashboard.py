@@ -133,6 +133,11 @@ class Dashboard:
         """Partitions whose labels are delayed, as their accuracy points say."""
         return sorted({partition for (partition, _), point in self._points.items() if "waiting" in point})
 
+    @property
+    def accounted(self) -> dict[int, int]:
+        """Partition -> offset up to which its input is predicted or rejected."""
+        return {partition: offset + 1 for partition, offset in self._last_outcome.items()}
+
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         """Add an accuracy point as on the wire, written at `written_at` (default: now)."""
         partition, learner = int(point["partition"]), str(point["learner"])

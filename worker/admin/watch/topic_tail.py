@@ -15,6 +15,7 @@ from driftway.worker.kafka.client_config import Properties, base_properties
 from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.interface import NO_BROKERS
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
+from driftway.worker.kafka.log_reader.visibility import VisibleEnds
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.rejections import is_set_aside, kind_of
 
@@ -91,6 +92,7 @@ class LogEnds:
         self._bootstrap, self._properties = bootstrap, base_properties(bootstrap, passthrough)
         self._asking = standalone_consumer(self._properties, {})
         self._known: dict[PartitionId, int] = {}
+        self._visible: dict[str, VisibleEnds] = {}
         self._silent_since: float | None = None
 
     @property
@@ -128,6 +130,13 @@ class LogEnds:
         except Unreachable:
             self._silent_since = asked if self._silent_since is None else self._silent_since
             return {place: end for place, end in self._known.items() if place[0] in topics}
+
+    def visible(self, topic: str, ends: Mapping[PartitionId, int], read: Mapping[int, int]) -> dict[int, int]:
+        """Return, of `ends`, those of a topic by partition, as `VisibleEnds.of` at a later question of the same."""
+        own = {partition: end for (name, partition), end in ends.items() if name == topic}
+        if self._silent_since is not None:
+            return own
+        return self._visible.setdefault(topic, VisibleEnds(topic)).of(self._asking, own, read, LATELY_SECONDS)
 
 
 class TopicTail:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 
 from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.log_reader.reader import MessageReader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
@@ -127,3 +128,55 @@ def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[
         The broker did not deliver in time.
     """
     return [first_visible(reader, topic, partition, offset, deadline) == (offset, True) for offset in offsets]
+
+
+class VisibleEnds:
+    """Ends of a topic's logs for figures of lag: what a read_committed reader cannot see at their ends is no lag.
+
+    Markers of transactions and aborted records have offsets that nobody reads, and so nobody commits.
+
+    Parameters
+    ----------
+    topic : str
+        The topic.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._known: dict[int, tuple[int, int, bool | None]] = {}
+        """Partition -> offset up to which it is read, end of its log, and whether a record is visible between them;
+        None: not looked for yet."""
+
+    def of(self, reader: Consumer, ends: Mapping[int, int], read: Mapping[int, int], seconds: float) -> dict[int, int]:
+        """Return partition -> its end, or the offset up to which it is read if no record is visible from there on.
+
+        Parameters
+        ----------
+        reader : Consumer
+            A read_committed reader without an assignment.
+        ends, read : mapping
+            Partition -> last stable offset, and offset up to which it is read.
+        seconds : float
+            Longest time to look for a record of one partition; its end counts if that is too short.
+        """
+        found = dict(ends)
+        for partition, end in ends.items():
+            first = read.get(partition, end)
+            *before, visible = self._known.get(partition, (-1, -1, None))
+            if first >= end or before != [first, end]:  # being read: looking would cost more than it tells
+                self._known[partition] = first, end, None
+                continue
+            if visible is None:
+                visible = self._is_visible(reader, partition, first, Deadline(seconds))
+                self._known[partition] = first, end, visible
+            if not visible:
+                found[partition] = first
+        return found
+
+    def _is_visible(self, reader: Consumer, partition: int, offset: int, deadline: Deadline) -> bool:
+        try:
+            return first_visible(reader, self._topic, partition, offset, deadline)[1]
+        except (KafkaException, TimedOut):
+            return True
+        finally:
+            reader.unassign()

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException
@@ -23,6 +23,7 @@ from driftway.worker.errors import Failure, Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
 from driftway.worker.kafka.error_handling import message_of
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
+from driftway.worker.kafka.log_reader.visibility import VisibleEnds
 from driftway.worker.kafka.topics import grow_command, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import JSON, EventLog
@@ -61,8 +62,8 @@ class HealthMonitor:
         Where the cluster is, and the input.
     event_log : EventLog
         Where outages and a stuck loop are logged.
-    partitions : callable
-        Returns the input partitions whose log ends are queried.
+    committed : callable
+        Returns input partition -> its committed offset, for those whose log ends are queried.
     clock : callable
         Monotonic time in seconds.
     """
@@ -71,15 +72,16 @@ class HealthMonitor:
         self,
         settings: WorkerSettings,
         event_log: EventLog,
-        partitions: Callable[[], Collection[int]],
+        committed: Callable[[], Mapping[int, int]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings, self.event_log, self._partitions, self._clock = settings, event_log, partitions, clock
+        self.settings, self.event_log, self._committed, self._clock = settings, event_log, committed, clock
         self.phase = STARTING
         self.input_partitions = 0
         """Number of partitions of the input; 0: not known yet."""
         self.ends: dict[int, int] = {}
-        """Partition -> end of its log at the last query."""
+        """Partition -> end of its log at the last query; its committed offset if there is no record from there on."""
+        self._visible_ends = VisibleEnds(settings.input)
         self._label_partitions = 0
         self.shares_partitions = 0
         """Partitions of the shares topic at the last query; 0 if nothing is shared, or not queried yet."""
@@ -237,10 +239,11 @@ class HealthMonitor:
         return standalone_consumer(given, {})
 
     def _ask_for_ends(self, reader: Consumer, patience: float = PATIENCE_SECONDS) -> None:
-        partitions = self._partitions()
-        ends = self.open_transactions.ends(partitions, ANSWER_SECONDS)
-        self.ends = ends_of(reader, self.settings.input, partitions, ANSWER_SECONDS)
-        self.open_transactions.check(ends, self.ends, patience)
+        committed = self._committed()
+        ends = self.open_transactions.ends(committed, ANSWER_SECONDS)
+        stable = ends_of(reader, self.settings.input, committed, ANSWER_SECONDS)
+        self.open_transactions.check(ends, stable, patience)
+        self.ends = self._visible_ends.of(reader, stable, committed, ANSWER_SECONDS)
 
     def record_unreachable(self, error: str) -> None:
         """Record that the cluster did not answer."""

@@ -85,7 +85,9 @@ class WorkerMetrics:
             "How often the client delivered records from an offset that was not requested",
         )
         self.consumer_lag = self._per_partition(
-            Gauge, "consumer_lag_offsets", "Offsets between the committed offset and the end of the log"
+            Gauge,
+            "consumer_lag_offsets",
+            "Offsets between the committed offset and the end of the log; 0 if there is no record among them",
         )
         self.blocked_offsets = self._per_partition(
             Gauge,

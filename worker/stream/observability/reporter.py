@@ -45,7 +45,7 @@ class Reporter:
     ) -> None:
         self.metrics, self._event_log, self._tasks = metrics, event_log, tasks
         self._protocol = settings.protocol
-        self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
+        self.health = HealthMonitor(settings, event_log, lambda: {p: task.committed for p, task in list(tasks.items())})
         self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
         self._manager = ServiceManager()
         self.tracing = Tracing(settings, event_log)
@@ -54,6 +54,8 @@ class Reporter:
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
         self._client_errors = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
         throttled = self._client_errors.throttled
+        self.misplaced: dict[int, tuple[int, int]] = {}
+        """Partition -> sought offset, and the one that came instead; until a restore has read what is between."""
         self.callbacks: dict[str, Any] = {"error_cb": self._client_error, "throttle_cb": throttled}
         """Properties of every client that are callbacks."""
 
@@ -110,11 +112,25 @@ class Reporter:
     def restored(self, task: Task, found: RestoreResult, seconds: float) -> None:
         """Record a restore that took `seconds`, after the task has taken its result."""
         place = {"partition": task.partition, "position": task.position, "committed": task.committed}
+        self._report_misplaced(task.partition, task.position if found.start is None else found.start)
         remembered = {"from": "memory"} if found.model is None else {}
         self._event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
         self.metrics.restored(task, found, seconds)
         self.tracing.restored(task)
         self.metrics.state(task)
+
+    def _report_misplaced(self, partition: int, start: int) -> None:
+        """Report that the client delivered another offset than was sought, unless it has left out no record.
+
+        If a transaction at the end of the log is aborted after a restore, the next record comes after it. `start` is
+        the offset of the next record that the log has.
+        """
+        if (found := self.misplaced.pop(partition, None)) is None:
+            return
+        expected, received = found
+        if not expected < received <= start:
+            self._event_log.warning("unexpected offset", partition=partition, expected=expected, received=received)
+            self.metrics.partition_metric(self.metrics.unexpected_offsets, partition).inc()
 
     def assigned(self) -> None:
         """Record that the group has told the worker its partitions, or that it stands by."""

@@ -39,7 +39,7 @@ class MonitorWithClock:
             "h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, unavailable_timeout=60
         )
         self.event_log = EventLog(form, self.out)
-        self.health = HealthMonitor(settings, self.event_log, list, lambda: self.now)
+        self.health = HealthMonitor(settings, self.event_log, dict, lambda: self.now)
         self.health.phase = RUNNING
 
     def lines(self) -> list[str]:
@@ -200,7 +200,7 @@ def test_monitoring_continues_if_a_client_cannot_be_created(tmp_path: Path, monk
     authority, out = tmp_path / "ca.pem", io.StringIO()
     secured = {"security.protocol": "ssl", "ssl.ca.location": str(authority)}
     settings = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1"), passthrough=secured)
-    monitor = HealthMonitor(settings, EventLog(TEXT, out), lambda: [0])
+    monitor = HealthMonitor(settings, EventLog(TEXT, out), lambda: {0: 0})
     monitor.begin()
     await_until(lambda: "ssl.ca.location" in out.getvalue(), 20, "the outage is logged")
     await_until(lambda: "ssl.ca.location" in (monitor.ends_error or ""), 20, "the ends are not known")
