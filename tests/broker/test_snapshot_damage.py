@@ -31,7 +31,7 @@ from tests.broker.test_policies import (
 )
 from tests.broker.test_policies import NO_SNAPSHOTS as NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
+from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, truncate
 from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
@@ -279,6 +279,21 @@ def test_a_group_begins_at_the_same_end_again_if_it_dies_before_its_first_commit
         worker.kill()
     learn(scenario, there, 400, *options)
     assert predicted(scenario).keys() == {(0, offset) for offset in range(there, 400)}
+
+
+def test_rows_after_the_end_where_a_group_began_are_not_skipped_if_retention_takes_the_first(kafka: str) -> None:
+    """Nothing is committed yet, so that the end would be asked for again."""
+    scenario, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest")
+    scenario.fill(0, 300)
+    with Driftway(*scenario.worker(*options)) as worker:
+        worker.await_text("running")
+        worker.terminate()
+        assert worker.wait() == 0, worker.summary()
+    scenario.fill(300, 400)
+    truncate(kafka, scenario.topic, 1, 350)
+    assert "offsets 300 to 300 are needed, the log holds 350 to 400" in refused(scenario, *options)
+    learn(scenario, 400, 400, *options, "--on-offset-out-of-range", "earliest")
+    assert predicted(scenario).keys() == {(0, offset) for offset in range(350, 400)}
 
 
 def test_a_history_that_began_with_a_kept_learner_is_not_relearned_from_its_first_row(kafka: str) -> None:

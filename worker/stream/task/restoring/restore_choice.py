@@ -62,7 +62,8 @@ def choose(plan: RestorePlan, missing: MissingOutputs | None, in_memory_offset: 
     else:
         found = plan.from_pointer_or_fallback()
     if found.position < plan.low or max(found.committed, end.committed) > plan.high:
-        return plan.by_offset_policy(replace(found, committed=end.committed, missing_outputs=None))
+        committed = found.committed if last.offset is None else end.committed
+        return plan.by_offset_policy(replace(found, committed=committed, missing_outputs=None))
     return replace(found, note=joined_notes(last.note, found.note))
 
 
@@ -78,8 +79,9 @@ def _without_offset(plan: RestorePlan) -> RestoreResult:
     if begun is None and plan.records_deleted:
         return _without_any_record(plan, start)
     note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
+    goes_on = begun is not None and plan.low <= begun <= plan.high  # otherwise a policy decides
     return RestoreResult(
-        plan.context.make_model(), start, start, None, note, history_start=start if begun is None else None
+        plan.context.make_model(), start, start, None, note, history_start=None if goes_on else start
     )
 
 
@@ -100,9 +102,8 @@ def _began_at_the_end(plan: RestorePlan) -> int | None:
     if plan.context.settings.start != LATEST:
         return None
     found = plan.scan_topic(SnapshotScan(plan.context.partition, 0, plan.high))
-    if found.history_start is None or found.candidates or not plan.low <= found.history_start <= plan.high:
-        return None
-    return found.history_start
+    start = found.history_start
+    return None if found.candidates or start is None or start < 0 else start
 
 
 def _before_lost_outputs(plan: RestorePlan, missing: MissingOutputs) -> RestoreResult:
