@@ -66,6 +66,16 @@ def test_watch_once_json_has_the_newest_values_of_each_partition_and_learner(kaf
     assert {row["partition"]: row["lag"] for row in once(kafka, learned)} == {0: 0, 1: 7}
 
 
+def test_labels_that_came_after_the_last_event_are_no_lag(kafka: str, topic: str) -> None:
+    create_topic(kafka, topic, 1)
+    produce(kafka, topic, [b'{"id":%d,"x":[1,%d]}' % (i, i % 3) for i in range(20)])
+    produce(kafka, topic, [b'{"id":%d,"y":%d}' % (i, i % 2) for i in range(20)])
+    named = "--input", topic, "--group", "late", "--bootstrap", kafka
+    assert driftway("worker", *named, "--label-wait", "100", "--stop-at-end").code == 0
+    (row,) = json.loads(driftway("watch", *named, "--once", "--json").stdout)
+    assert (row["offsets"], row["lag"]) == (40, 0)
+
+
 def test_plain_lines_are_printed_until_stopped(kafka: str, learned: str) -> None:
     with Driftway("watch", "--input", learned, "--bootstrap", kafka, "--interval", "0.2", "--from", "start") as child:
         child.await_condition(lambda: child.stdout.count("partition 1  arow") >= 2, "two refreshes")

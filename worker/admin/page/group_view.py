@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
 from driftway.worker.admin.page.history import GroupDashboard
 from driftway.worker.admin.watch.dashboard import DashboardRow
 from driftway.worker.admin.watch.watcher import Watcher
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import require_broker
-from driftway.worker.kafka.log_reader.reader import ANY, open_reader
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 
@@ -26,7 +24,6 @@ IDLE_SECONDS = 15.0
 RETRY_SECONDS = 2.0
 POINTS_BACK = 60_000
 """Accuracy points read from before the first request, of all partitions together: a second of decoding."""
-ANSWER_SECONDS = 1.0
 
 
 class Reading(Protocol):
@@ -43,8 +40,8 @@ class Reading(Protocol):
         """Close the clients."""
 
 
-class GroupReading:
-    """Reads accuracy points, alarms and rejections, and asks for committed and end offsets.
+def open_group(settings: WorkerSettings, dashboard: GroupDashboard) -> Watcher:
+    """Open what reads accuracy points, alarms and rejections, and asks for committed and end offsets.
 
     Predictions are not read: there may be hundreds of thousands a second. How far the group is, its commits say.
 
@@ -60,44 +57,14 @@ class GroupReading:
     Unreachable
         No broker answers.
     """
-
-    def __init__(self, settings: WorkerSettings, dashboard: GroupDashboard) -> None:
-        topics, given = settings.topics, (settings.bootstrap, settings.passthrough)
-        found = partition_counts(require_broker(*given))
-        wanted = topics.input, topics.accuracy, topics.rejected, topics.alarms
-        counts = {topic: found[topic] for topic in wanted if topic in found}
-        if topics.accuracy not in counts or topics.input not in counts:
-            raise Unreachable(f"topic {topics.accuracy} is not there yet")
-        self._places = [TopicPartition(topics.input, p) for p in range(counts[topics.input])]
-        self._dashboard = dashboard
-        back = max(1, POINTS_BACK // counts[topics.accuracy])
-        self._watcher = Watcher(*given, topics, counts, False, dashboard, back)
-        # read_committed would wait for commits in flight, of which there is always one
-        self._group = open_reader(settings, ANY)
-
-    @property
-    def at_end(self) -> bool:
-        """Whether everything that existed at the start has been read."""
-        return self._watcher.at_end
-
-    def refresh(self, seconds: float) -> list[DashboardRow]:
-        """Read for `seconds`; return the rows.
-
-        Raises
-        ------
-        Failure
-            The broker refuses this reader.
-        """
-        with contextlib.suppress(KafkaException):  # it is asked again, and the points tell offsets, too
-            for place in self._group.committed(self._places, timeout=ANSWER_SECONDS):
-                if place.error is None and place.offset > 0:
-                    self._dashboard.add_outcome(place.partition, place.offset - 1)
-        return self._watcher.refresh(seconds)
-
-    def close(self) -> None:
-        """Close the clients."""
-        self._watcher.close()
-        self._group.close()
+    topics, given = settings.topics, (settings.bootstrap, settings.passthrough)
+    found = partition_counts(require_broker(*given))
+    wanted = topics.input, topics.accuracy, topics.rejected, topics.alarms
+    counts = {topic: found[topic] for topic in wanted if topic in found}
+    if topics.accuracy not in counts or topics.input not in counts:
+        raise Unreachable(f"topic {topics.accuracy} is not there yet")
+    back = max(1, POINTS_BACK // counts[topics.accuracy])
+    return Watcher(*given, topics, counts, False, dashboard, back)
 
 
 class GroupView:

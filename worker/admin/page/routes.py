@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from driftway import __version__
-from driftway.worker.admin.page.group_view import GroupReading, GroupView
+from driftway.worker.admin.page.group_view import GroupView, open_group
 from driftway.worker.admin.page.own_figures import OwnFigures
 from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
@@ -32,7 +32,7 @@ def page() -> bytes:
 def page_routes(worker: Worker) -> tuple[Route, ...]:
     """Return the routes of a worker's page."""
     settings = worker.settings
-    view, own = GroupView(lambda dashboard: GroupReading(settings, dashboard)), OwnFigures(worker)
+    view, own = GroupView(lambda dashboard: open_group(settings, dashboard)), OwnFigures(worker)
 
     def show(_: Request) -> Response:
         return Response(200, page(), HTML, (("Content-Security-Policy", POLICY), ("Cache-Control", "no-cache")))

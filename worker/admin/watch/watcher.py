@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftway.worker.admin.watch.clocks import ClockReader
+from driftway.worker.admin.watch.commits import CommittedOffsets, Group
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
 from driftway.worker.admin.watch.recent_predictions import WINDOW
 from driftway.worker.admin.watch.topic_tail import (
@@ -78,6 +79,8 @@ class Watcher:
         rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
         accuracy = {topics.accuracy: counts[topics.accuracy]}
         self._ends = LogEnds(bootstrap, passthrough)
+        group = Group(bootstrap, topics.group, dict(passthrough))
+        self._commits = CommittedOffsets(group, topics.input, counts[topics.input])
         starts = None if from_start else near(self._ends.of(accuracy), back)
         self._points = TopicTail(bootstrap, passthrough, accuracy, starts)
         alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
@@ -118,6 +121,8 @@ class Watcher:
         self._read(seconds / 4)
         while (left := until - time.monotonic()) > 0:
             self._read(min(left, seconds / 4))
+        for partition, offset in self._commits.get().items():
+            self.dashboard.add_outcome(partition, offset - 1)
         ends = self._ends.lately({**self._input, **self._outcomes})
         self.dashboard.silent_seconds = self._ends.silent_seconds
         (topic,) = self._input
@@ -129,7 +134,7 @@ class Watcher:
 
     def close(self) -> None:
         """Close the clients."""
-        for one in (*self._tails, self._clocks):
+        for one in (*self._tails, self._clocks, self._commits):
             if one is not None:
                 one.close()
 
