@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 
 from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_security import NEEDED, PASSWORD, GrantedTopics, scram
@@ -28,7 +28,7 @@ FAULTS = {
     ("topics", "clean-up", "warning"): "cleanup.policy",  # two: the input's, and that of the snapshots
     ("topics", "message size", "error"): ".predictions takes batches of 100,000 bytes",
     ("topics", "replicas in sync", "error"): ".rejected has min.insync.replicas 2",
-    ("access", "transactions", "error"): "does not let a transaction stay open for 2000 s",
+    ("access", "transactions", "error"): "its setting transaction.max.timeout.ms is lower",
     ("events", "sample", "error"): "100.0% of 180 events would be rejected (no-x 180)",
     ("retention", "input", "warning"): "keeps records for 1 h only",
     ("retention", "label topic", "warning"): "keeps labels for 30 min",
@@ -167,6 +167,22 @@ def test_labels_that_would_not_match_their_events_are_reported(
         "before all events"
     }
     assert driftway("audit", *options).code == 0
+
+
+def test_events_before_aborted_records_are_sampled(kafka: str, topic: str, group: str) -> None:
+    """The log ends with nothing that can be read, but not without events."""
+    create_topic(kafka, topic)
+    produce(kafka, topic, [b'{"x":[1,2],"y":1}'] * 10)
+    options = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "no_change"
+    assert driftway("worker", *options, "--stop-at-end").code == 0
+    producer = Producer(quiet({"bootstrap.servers": kafka, "transactional.id": unique("other")}))
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(topic, b"?", partition=0)
+    assert producer.flush(20) == 0
+    producer.abort_transaction(20)
+    (sample,) = [one for one in CheckRun(*options).found if one["check"] == "sample"]
+    assert sample["sentence"] == f"read 10 events of {topic}, and none would be rejected"
 
 
 @pytest.fixture(scope="module")

@@ -93,6 +93,12 @@ def test_a_missing_input_topic_names_the_command_that_creates_it(kafka: str, top
     assert words == f"driftway: there is no topic {topic}; `driftway topics create` creates it"
 
 
+def test_a_name_that_no_topic_can_have_is_refused(kafka: str) -> None:
+    words = sentence(worker(kafka, "EVENTS,OTHERS", "--output-prefix", "here"), 2)
+    assert words.startswith("driftway: EVENTS,OTHERS cannot be the input: topic names have letters, digits, ")
+    assert words.endswith("and a worker reads one topic")
+
+
 def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.here.predictions", 3)

@@ -42,9 +42,15 @@ def test_option_before_the_command_is_said_to_stand_there() -> None:
     assert words.endswith("It goes before the command: driftway --config FILE COMMAND ...")
 
 
-def test_web_address_is_no_bootstrap() -> None:
-    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", "http://localhost:9092/")
-    assert "'http://localhost:9092/' is a URL; write HOST:PORT, as in 'localhost:9092'." in words
+@pytest.mark.parametrize("scheme", ["http", "kafka"])
+def test_web_address_is_no_bootstrap(scheme: str) -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", f"a:1,{scheme}://localhost:9092/")
+    assert f"'{scheme}://localhost:9092/' is a URL; write HOST:PORT, as in 'localhost:9092'." in words
+
+
+def test_second_name_of_the_bootstrap_property_is_refused_too() -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "-X", "metadata.broker.list=a:1")
+    assert words == "driftway: client property metadata.broker.list cannot be set: use --bootstrap"
 
 
 def test_learner_of_two_classes_names_the_reduction_for_more() -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from driftway.worker.kafka.client_config import AUTO, CLIENTS
+from driftway.worker.kafka.client_config import AUTO, CLIENTS, PROTOCOLS, without_userinfo
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,13 +66,12 @@ def label_topic_option(command: Command) -> Command:
 
 
 def _address(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Check that a bootstrap address is not a web address."""
-    if value.lower().startswith(("http://", "https://")):
-        raise click.BadParameter(
-            f"{value!r} is a URL; write HOST:PORT, as in {value.partition('//')[2].rstrip('/')!r}.",
-            context,
-            option,
-        )
+    """Check that a bootstrap address is no URL, except those that the client reads."""
+    for address in map(without_userinfo, value.split(",")):
+        scheme, _, host = address.strip().partition("://")
+        if host and scheme.upper() not in PROTOCOLS:
+            words = f"{address!r} is a URL; write HOST:PORT, as in {host.rstrip('/')!r}."
+            raise click.BadParameter(words, context, option)
     return value
 
 

@@ -70,6 +70,9 @@ client's default of 100 MB refuses a record of 90 MB, however small the producer
 RECONNECT_MS = 1000
 """Longest pause between attempts to reconnect; within the client's default of 10 s a broker is long back."""
 
+PROTOCOLS = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
+"""Schemes that an address may have for the client."""
+
 PYTHON, NATIVE, AUTO = CLIENTS = "python", "native", "auto"
 """Choices of a client, see `driftway.worker.kafka.client_factory`."""
 
@@ -80,6 +83,7 @@ NULL_LOGGER.disabled = True
 
 OWNED: Mapping[str, str] = {
     "bootstrap.servers": "use --bootstrap",
+    "metadata.broker.list": "use --bootstrap",
     "group.id": "use --group",
     "enable.auto.commit": "offsets are committed inside the worker's transaction",
     "enable.auto.offset.store": "offsets are committed inside the worker's transaction",

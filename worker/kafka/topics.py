@@ -22,6 +22,7 @@ OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", 
 """Topics of programs beside Kafka; Kafka's own begin with two underscores."""
 MOST_NAME, MOST_PREFIX = 249, 230
 """Characters that a topic's name may have, and of these the outputs' prefix."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
 PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
 """A group that topic names can contain unchanged: it has no dot, and does not look like an encoded name."""
@@ -186,13 +187,18 @@ def written_for(topics: Collection[str], input_topic: str, group: str | None = N
 
 
 def require_input(name: str, what: str = "input") -> None:
-    """Check that a topic is not one in which Kafka, or a program beside it, keeps its own records.
+    """Check that a topic can exist, and is not one in which Kafka, or a program beside it, keeps its own records.
 
     Raises
     ------
     UsageFailure
-        It is.
+        It cannot, or it is.
     """
+    if name and not TOPIC.fullmatch(name):
+        raise UsageFailure(
+            f"{name} cannot be the {what}: topic names have letters, digits, '.', '_' and '-', and a worker reads one "
+            "topic"
+        )
     if name.startswith("__") or name in OTHERS_OWN:
         raise UsageFailure(f"{name} cannot be the {what}: it is an internal topic of Kafka")
 

@@ -14,6 +14,7 @@ from driftway.worker.errors import shown
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.visibility import end_of_visible
 from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.factory import make_decoder
 from driftway.worker.wire.codec import NULL
@@ -203,6 +204,7 @@ def _parts(settings: WorkerSettings, topic: str, partition: int, begin: int | No
     """The first and the last records from an offset on; None: from the log's beginning."""
     with closing(open_reader(settings)) as reader:
         low, high = watermarks(reader, topic, partition, Deadline(ASK_SECONDS))
+        high = end_of_visible(reader, topic, partition, low, high, Deadline(ASK_SECONDS))
     first = low if begin is None else max(low, begin)
     half = each // 2
     # A worker that has read everything gets the newest records once more: there are no others to judge by.

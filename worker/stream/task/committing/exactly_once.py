@@ -50,7 +50,7 @@ def refused_timeout(timeout_ms: int) -> UsageFailure:
     """Return the failure of a broker that does not let a transaction stay open for so long."""
     return UsageFailure(
         f"the broker does not let a transaction stay open for {timeout_ms / 1000:g} s, twice --commit-interval "
-        f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is lower"
+        f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its setting transaction.max.timeout.ms is lower"
     )
 
 

@@ -80,9 +80,7 @@ def _without_offset(plan: RestorePlan) -> RestoreResult:
         return _without_any_record(plan, start)
     note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
     goes_on = begun is not None and plan.low <= begun <= plan.high  # otherwise a policy decides
-    return RestoreResult(
-        plan.context.make_model(), start, start, None, note, history_start=None if goes_on else start
-    )
+    return RestoreResult(plan.context.make_model(), start, start, None, note, history_start=None if goes_on else start)
 
 
 def _without_any_record(plan: RestorePlan, start: int) -> RestoreResult:
