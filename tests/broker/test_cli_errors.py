@@ -20,11 +20,12 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.admin.audit import deployment
 from driftway.worker.errors import Unreachable
+from driftway.worker.kafka import topics
 from driftway.worker.kafka.topics import create_topics, output_plan
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Driftway, Finished, clean_environment, driftway
-from tests.support.proxy import OFFSET_FETCH, Proxy
+from tests.support.proxy import CREATE_TOPICS, OFFSET_FETCH, Proxy
 
 REACH_SECONDS = 10.0
 """Documented limit for giving up on an unreachable broker."""
@@ -185,6 +186,20 @@ def test_an_audit_reports_a_silent_coordinator_as_a_broker_that_does_not_answer(
         with pytest.raises(Unreachable, match=f"the broker at {proxy.bootstrap} does not answer: "):
             deployment.Deployment(replace(settings, bootstrap=proxy.bootstrap))
         assert proxy.lost[OFFSET_FETCH]
+
+
+def test_a_broker_that_only_tells_where_others_are_is_named(
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose advertised.listeners cannot be reached: the bootstrap address answers, and nothing else does."""
+    monkeypatch.setattr(topics, "CREATE_SECONDS", 2.0)
+    with Proxy(kafka) as proxy:
+        proxy.lose(CREATE_TOPICS, replies=1000)
+        words = (
+            f"cannot create topic {topic}: no answer within 2 s. .* clients reach the cluster at {proxy.bootstrap}; "
+        )
+        with pytest.raises(Unreachable, match=f"{words}.*advertised.listeners"):
+            create_topics(proxy.bootstrap, {}, {topic: (1, {})})
 
 
 SOON = ("--stop-at-end", "--learner", "arow", "--unavailable-timeout", "5")

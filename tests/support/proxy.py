@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-PRODUCE, METADATA, OFFSET_FETCH, FIND_COORDINATOR = 0, 3, 9, 10
+PRODUCE, METADATA, OFFSET_FETCH, FIND_COORDINATOR, CREATE_TOPICS = 0, 3, 9, 10, 19
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 22, 24, 25, 26, 28
 """Api keys of requests; the last five are sent by transactional producers."""
 HEARTBEAT = 68

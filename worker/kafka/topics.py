@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from driftway.worker.errors import Failure, UsageFailure, plural
-from driftway.worker.kafka.client_config import admin_client, require_broker
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, plural
+from driftway.worker.kafka.client_config import admin_client, require_broker, without_userinfo
 from driftway.worker.kafka.deadline import Deadline
 
 CREATE_SECONDS, ASK_SECONDS = 30.0, 10.0
@@ -257,7 +257,7 @@ def create_topics(
     UsageFailure
         An existing topic has another number of partitions.
     Failure
-        The broker refused.
+        The broker refused, or does not answer.
     """
     from confluent_kafka import KafkaError, KafkaException
 
@@ -276,8 +276,23 @@ def create_topics(
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise Failure(f"cannot create topic {name}: {error.args[0].str()}") from None
+        except TimeoutError:
+            raise _unanswered(f"cannot create topic {name}", bootstrap, passthrough) from None
     await_leaders(admin, {topic.topic: topic.num_partitions for topic in missing})
     return [topic.topic for topic in missing]
+
+
+def _unanswered(what: str, bootstrap: str, passthrough: Mapping[str, Any]) -> Unreachable:
+    """Return the failure of a request to a broker that does not answer, although one does at `bootstrap`.
+
+    Clients send requests to the addresses that the brokers advertise. If these are wrong, only the first one works.
+    """
+    brokers = require_broker(bootstrap, passthrough).brokers.values()
+    advertised = ", ".join(sorted(f"{one.host}:{one.port}" for one in brokers))
+    return Unreachable(
+        f"{what}: no answer within {CREATE_SECONDS:.0f} s. The broker at {without_userinfo(bootstrap)} says that "
+        f"clients reach the cluster at {advertised}; if that is not so here, the brokers' advertised.listeners is wrong"
+    )
 
 
 def _new_topics(topics: Mapping[str, tuple[int, Mapping[str, str]]], replication: int) -> list[Any]:
@@ -352,6 +367,8 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
                     f"topic {name} needs {plural(partitions, 'partition')}, as many as the input, but adding them "
                     f"failed ({error.args[0].str()}): somebody with permission to alter the topic must do it"
                 ) from None
+        except TimeoutError:
+            raise _unanswered(f"cannot add partitions to topic {name}", bootstrap, passthrough) from None
     await_leaders(admin, dict.fromkeys(names, partitions))
 
 
