@@ -32,7 +32,7 @@ from driftway.producers.streams.ground_truth import split_truth
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
 from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, require_broker
-from driftway.worker.kafka.topics import create_topics, partition_counts
+from driftway.worker.kafka.topics import create_topics, present_topics
 from driftway.worker.wire import codec
 from driftway.worker.wire.columns import BytesColumn
 
@@ -372,7 +372,7 @@ def ensure_topics(
         `topic` exists with a number of partitions other than `partitions`, it has no `partition`, or `label_topic`
         exists with another number.
     """
-    present = partition_counts(require_broker(bootstrap, properties))
+    present = present_topics(bootstrap, properties)
     count = partitions or present.get(topic) or 1
     if partition is not None and partition >= count:
         raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")

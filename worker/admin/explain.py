@@ -23,13 +23,12 @@ from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.admin.state_admin.source import GroupPartition
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, no_progress, require_form, rows, state_at
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import present_topics
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.covering import covering_fields
 from driftway.worker.wire.codec import parse_exactly, read_json
@@ -283,7 +282,7 @@ def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: Progre
     settings = source.settings
     if source.committed is None or source.committed <= wanted.offset:
         return Emitted(AHEAD)
-    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    counts = present_topics(settings.bootstrap, settings.passthrough)
     if source.partition >= counts.get(topic, 0):
         return Emitted(ABSENT)
     with translated_errors(settings):

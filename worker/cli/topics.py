@@ -110,12 +110,11 @@ def check(
     client_properties: str | None,
 ) -> None:
     """Report topics that are missing or have other settings. The exit code is 1 if there are any."""
-    from driftway.worker.kafka.client_config import require_broker
     from driftway.worker.kafka.cluster import wrong_settings
-    from driftway.worker.kafka.topics import partition_counts
+    from driftway.worker.kafka.topics import present_topics
 
     passthrough = parse_properties(properties, client_properties)
-    present = partition_counts(require_broker(bootstrap, passthrough))
+    present = present_topics(bootstrap, passthrough)
     plan = _plan(input_topic, partitions, group, outputs, watched=alarms, shared=shares, challenged=challengers)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [

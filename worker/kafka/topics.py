@@ -241,6 +241,11 @@ def partition_counts(metadata: Any) -> dict[str, int]:
     return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
 
 
+def present_topics(bootstrap: str, passthrough: Mapping[str, Any]) -> dict[str, int]:
+    """Return topic -> number of partitions, of all topics of the cluster; errors as of `require_broker`."""
+    return partition_counts(require_broker(bootstrap, passthrough))
+
+
 def create_topics(
     bootstrap: str,
     passthrough: Mapping[str, Any],
@@ -262,7 +267,7 @@ def create_topics(
     from confluent_kafka import KafkaError, KafkaException
 
     if present is None:
-        present = partition_counts(require_broker(bootstrap, passthrough))
+        present = present_topics(bootstrap, passthrough)
     for name, (partitions, _) in topics.items():
         if name in present and present[name] != partitions:
             raise UsageFailure(f"topic {name} has {plural(present[name], 'partition')}, not {partitions}")

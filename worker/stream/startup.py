@@ -19,6 +19,7 @@ from driftway.worker.kafka.topics import (
     grow_topics,
     output_plan,
     partition_counts,
+    present_topics,
     require_input,
 )
 from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, ModelSettings, WorkerSettings
@@ -65,7 +66,7 @@ def with_output_schema(settings: WorkerSettings, event_log: EventLog) -> WorkerS
         return settings
     registry = OutputSchemas(required_registry(model), dict(model.registry_properties))
     schema = OutputSchema.of(model.output_form, model.target)
-    if settings.input not in partition_counts(require_broker(settings.bootstrap, settings.passthrough)):
+    if settings.input not in present_topics(settings.bootstrap, settings.passthrough):
         return settings
     if topics.challenged:
         registry.id_of(topics.challengers, schema)

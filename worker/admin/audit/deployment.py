@@ -17,7 +17,6 @@ from driftway.worker.admin.input_records import (
     require_uncut,
 )
 from driftway.worker.errors import Failure, UsageFailure, plural
-from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
@@ -25,7 +24,7 @@ from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream, Readers, reader_of
 from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import Topics, partition_counts
+from driftway.worker.kafka.topics import Topics, present_topics
 from driftway.worker.settings import WorkerSettings
 
 
@@ -49,7 +48,7 @@ class Deployment:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.settings = settings
-        counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+        counts = present_topics(settings.bootstrap, settings.passthrough)
         if settings.input not in counts:
             raise UsageFailure(f"there is no topic {settings.input}")
         self._topics = settings.topics.existing(counts)

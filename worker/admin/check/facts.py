@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.kafka.client_config import admin_client, require_broker
 from driftway.worker.kafka.cluster import settings_of
-from driftway.worker.kafka.topics import ASK_SECONDS, topic_configs, topic_operations
+from driftway.worker.kafka.topics import ASK_SECONDS, partition_counts, topic_configs, topic_operations
 from driftway.worker.settings import WorkerSettings
 
 
@@ -87,7 +87,7 @@ def ask_cluster(settings: WorkerSettings) -> ClusterState:
         A client property is not valid, or the broker rejects our credentials.
     """
     metadata = require_broker(settings.bootstrap, settings.passthrough)
-    counts = {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+    counts = partition_counts(metadata)
     ours = (settings.input, settings.label_topic, *settings.topics.every_output())
     names = [name for name in dict.fromkeys(ours) if name in counts]
     client = admin_client(settings.bootstrap, settings.passthrough)

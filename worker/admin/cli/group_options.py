@@ -108,10 +108,9 @@ def find_group(given: dict[str, Any], input_: str, passthrough: dict[str, Any]) 
         return str(given["group"])
     if given["outputs"]:
         raise UsageFailure("--output-prefix does not tell the group: give --group, too")
-    from driftway.worker.kafka.client_config import require_broker
-    from driftway.worker.kafka.topics import partition_counts, written_for
+    from driftway.worker.kafka.topics import present_topics, written_for
 
-    return written_for(partition_counts(require_broker(given["bootstrap"], passthrough)), input_).group
+    return written_for(present_topics(given["bootstrap"], passthrough), input_).group
 
 
 def asked_partitions(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:

@@ -13,8 +13,8 @@ from driftway.worker.admin.page.history import GroupDashboard
 from driftway.worker.admin.watch.dashboard import DashboardRow
 from driftway.worker.admin.watch.watcher import Watcher
 from driftway.worker.errors import Failure, Unreachable
-from driftway.worker.kafka.client_config import require_broker
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.error_handling import message_of
+from driftway.worker.kafka.topics import present_topics
 from driftway.worker.settings import WorkerSettings
 
 FIRST_SECONDS, REFRESH_SECONDS = 0.2, 1.0
@@ -58,7 +58,7 @@ def open_group(settings: WorkerSettings, dashboard: GroupDashboard) -> Watcher:
         No broker answers.
     """
     topics, given = settings.topics, (settings.bootstrap, settings.passthrough)
-    found = partition_counts(require_broker(*given))
+    found = present_topics(*given)
     wanted = topics.input, topics.accuracy, topics.rejected, topics.alarms
     counts = {topic: found[topic] for topic in wanted if topic in found}
     if topics.accuracy not in counts or topics.input not in counts:
@@ -129,7 +129,7 @@ class GroupView:
                 self._read()
             except (Failure, KafkaException) as error:
                 # What was read is still shown. It is read anew once that works again, so that nothing counts twice.
-                self._error = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+                self._error = message_of(error)
                 time.sleep(RETRY_SECONDS)
 
     def _wanted(self) -> bool:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import READER, require_broker
+from driftway.worker.kafka.client_config import READER
 from driftway.worker.kafka.log_reader.records import RecordColumns, RecordStream
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import present_topics
 from driftway.worker.wire.headers import Headers, joined_headers
 
 
@@ -51,7 +51,7 @@ def first_records(bootstrap: str, passthrough: Mapping[str, Any], client: str, t
     Unreachable
         No broker answers.
     """
-    counts = partition_counts(require_broker(bootstrap, passthrough))
+    counts = present_topics(bootstrap, passthrough)
     if topic not in counts:
         raise UsageFailure(f"there is no topic {topic}, nor a file of that name")
     config = SampleReader(bootstrap, dict(passthrough))

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure, plural
-from driftway.worker.kafka.client_config import admin_client, require_broker
+from driftway.worker.kafka.client_config import admin_client
 from driftway.worker.kafka.client_factory import require_printable
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
@@ -23,7 +23,7 @@ from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, open_reade
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
+from driftway.worker.kafka.topics import create_topics, output_plan, present_topics
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.state.changelog.record_keys import mark_key, new_topic_key
@@ -114,7 +114,7 @@ def _output_ends(source: GroupPartition, deadline: Deadline) -> dict[str, int]:
         The broker does not answer in time.
     """
     settings = source.settings
-    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    counts = present_topics(settings.bootstrap, settings.passthrough)
     present = [topic for topic in settings.topics.every_output() if source.partition < counts.get(topic, 0)]
     with contextlib.closing(open_reader(settings, ANY)) as reader:
         return log_ends(reader, present, source.partition, deadline)
@@ -185,7 +185,7 @@ def shape(schema: Schema | None) -> str:
 def _make_topic(source: GroupPartition) -> None:
     """Create the group's snapshot topic if no worker has run yet, and claim its ownership."""
     settings = source.settings
-    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    counts = present_topics(settings.bootstrap, settings.passthrough)
     snapshots = settings.topics.snapshots
     plan = output_plan(settings.topics, counts[settings.input])
     create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]}, present=counts)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from driftway.learners.spec import Spec
 from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, counted, last_record
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import present_topics
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
@@ -109,7 +108,7 @@ def find_partitions(
     Failure, Unreachable
         The broker refuses, or does not answer.
     """
-    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    counts = present_topics(settings.bootstrap, settings.passthrough)
     if settings.input not in counts:
         raise UsageFailure(f"there is no topic {settings.input}")
     if partition is not None and partition >= counts[settings.input]:

@@ -20,8 +20,7 @@ from driftway.worker.admin.watch.topic_tail import (
     readings,
 )
 from driftway.worker.errors import Failure, with_file_shortage
-from driftway.worker.kafka.client_config import require_broker
-from driftway.worker.kafka.topics import Topics, partition_counts, written_for
+from driftway.worker.kafka.topics import Topics, present_topics, written_for
 
 POINTS_BACK = 400
 """Records to go back from the end of each accuracy partition: the newest of some 100 learners, markers included."""
@@ -74,22 +73,23 @@ class Watcher:
         back: int = POINTS_BACK,
     ) -> None:
         self.dashboard = dashboard
-        self._input = {topics.input: counts[topics.input]}
-        self._outcomes = {topics.predictions: counts[topics.predictions]} if topics.predictions in counts else {}
-        rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
-        accuracy = {topics.accuracy: counts[topics.accuracy]}
         self._ends = LogEnds(bootstrap, passthrough)
         group = Group(bootstrap, topics.group, dict(passthrough))
         self._commits = CommittedOffsets(group, topics.input, counts[topics.input])
-        starts = None if from_start else near(self._ends.of(accuracy), back)
-        self._points = TopicTail(bootstrap, passthrough, accuracy, starts)
-        alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
-        starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
-        self._alarms = TopicTail(bootstrap, passthrough, alarms, starts)
+
+        def sizes(topic: str) -> dict[str, int]:
+            return {topic: counts[topic]} if topic in counts else {}
+
+        def tail(topics: Mapping[str, int], back: int, whole: bool = False) -> TopicTail:
+            starts = None if whole else near(self._ends.of(topics), back)
+            return TopicTail(bootstrap, passthrough, topics, starts)
+
+        self._input, self._outcomes = {topics.input: counts[topics.input]}, sizes(topics.predictions)
         self._back = OUTCOMES_BACK if dashboard.recent is None else RECENT_BACK
-        newest = near(self._ends.of(self._outcomes), self._back)
-        self._newest = TopicTail(bootstrap, passthrough, self._outcomes, newest)
-        self._rejected = TopicTail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
+        self._points = tail({topics.accuracy: counts[topics.accuracy]}, back, from_start)
+        self._alarms = tail(sizes(topics.alarms), ALARMS_BACK, from_start)
+        self._newest = tail(self._outcomes, self._back)
+        self._rejected = tail(sizes(topics.rejected), REJECTED_BACK)
         self._tails = self._points, self._newest, self._alarms, self._rejected
         self._clocks = ClockReader(bootstrap, passthrough, topics.snapshots) if topics.snapshots in counts else None
 
@@ -167,5 +167,5 @@ def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, A
     UsageFailure
         There are no such outputs, or those of several groups.
     """
-    counts = partition_counts(require_broker(bootstrap, passthrough))
+    counts = present_topics(bootstrap, passthrough)
     return written_for(counts, given["input"], given["group"], given["outputs"]), counts

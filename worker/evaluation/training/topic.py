@@ -18,7 +18,6 @@ from driftway.worker.kafka.client_config import (
     CONSUMER_TUNING,
     PYTHON,
     base_properties,
-    require_broker,
     without_membership,
 )
 from driftway.worker.kafka.client_factory import make_fetcher
@@ -34,7 +33,7 @@ from driftway.worker.kafka.log_reader.reader import (
     watermarks,
 )
 from driftway.worker.kafka.log_reader.records import RecordReader
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import present_topics
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Records, Target
@@ -113,7 +112,7 @@ class TopicRows:
         ranges: Sequence[PartitionRange] | None = None,
         client: str = PYTHON,
     ) -> None:
-        counts = partition_counts(require_broker(bootstrap, passthrough))
+        counts = present_topics(bootstrap, passthrough)
         if part.topic not in counts:
             raise UsageFailure(f"there is no topic {part.topic}")
         n = counts[part.topic]

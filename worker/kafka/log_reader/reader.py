@@ -13,6 +13,7 @@ from driftway.worker.kafka.confluent.consumer import WatchedConsumer, make_consu
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, explained, is_permanent, query, with_context
+from driftway.worker.kafka.topics import partition_counts
 
 READER_TUNING: Properties = {
     # A fetch at a log's end blocks this long, and so do all requests behind it: with 10 they take 14 ms instead of 3.
@@ -264,3 +265,15 @@ def committed_offset(
 
     place = query(committed, deadline)
     return (None, None) if place.offset == OFFSET_INVALID else (place.offset, place.metadata)
+
+
+def partitions_of(consumer: Consumer, topic: str, deadline: Deadline) -> int:
+    """Return how many partitions a topic has; 0 if there is no such topic.
+
+    Raises
+    ------
+    KafkaException
+        The broker did not answer in time.
+    """
+    found = query(lambda: consumer.list_topics(topic, deadline.remaining()), deadline)
+    return partition_counts(found).get(topic, 0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import admin_client, require_broker
-from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts, topic_operations
+from driftway.worker.kafka.client_config import admin_client
+from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, present_topics, topic_operations
 from driftway.worker.settings import WorkerSettings
 
 
@@ -22,7 +22,7 @@ def require_alarm_topic(settings: WorkerSettings) -> bool:
         The broker refuses, or does not answer.
     """
     place, name = (settings.bootstrap, settings.passthrough), settings.topics.alarms
-    present = partition_counts(require_broker(*place))
+    present = present_topics(*place)
     wanted = present.get(settings.input, 1)
     if name in present:
         if present[name] < wanted:

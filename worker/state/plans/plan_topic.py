@@ -18,9 +18,9 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import FENCED, TimedOut, query, retry, translated_errors
-from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader
-from driftway.worker.kafka.topics import create_topics, partition_counts
+from driftway.worker.kafka.error_handling import FENCED, TimedOut, retry, translated_errors
+from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader, partitions_of
+from driftway.worker.kafka.topics import create_topics
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.plans.file_state import FileState, StateChunks
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
@@ -40,9 +40,7 @@ def topic_exists(reader: Consumer, settings: WorkerSettings, deadline: Deadline)
     KafkaException, TimedOut
         The broker did not answer in time.
     """
-    topic = settings.topics.models
-    found = query(lambda: reader.list_topics(topic, deadline.remaining()), deadline)
-    return topic in partition_counts(found)
+    return partitions_of(reader, settings.topics.models, deadline) > 0
 
 
 def read_plans(

@@ -11,9 +11,8 @@ from confluent_kafka import Consumer
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import query, translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, open_reader
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, open_reader, partitions_of
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import unpack
@@ -69,8 +68,7 @@ def _present_plan(settings: WorkerSettings, reader: Consumer, tell: Callable[[st
     if plans := known_plans(reader, settings, deadline, tell):
         return plans[-1]
     topic = settings.topics.snapshots
-    partitions = partition_counts(query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline))
-    for partition in range(partitions.get(settings.input, 0)):
+    for partition in range(partitions_of(reader, settings.input, deadline)):
         pointer = Pointer.parse(committed_offset(reader, settings.input, partition, deadline)[1])
         if pointer is None:
             continue

@@ -16,8 +16,14 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, Topic
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, message_of, query, translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, PartitionId, open_reader
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.log_reader.reader import (
+    ASK_SECONDS,
+    COMMITTED,
+    MessageReader,
+    PartitionId,
+    open_reader,
+    partitions_of,
+)
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.settings.option_values import PromoteOption
 from driftway.worker.state.plans.configuration import Configuration
@@ -122,12 +128,10 @@ class Promoter(BackgroundThread):
                 counted_at = time.monotonic()
 
     def _count_partitions(self, reader: Consumer) -> int:
-        topic, deadline = self._settings.topics.accuracy, Deadline(ASK_SECONDS)
-        found = query(lambda: reader.list_topics(topic, deadline.remaining()), deadline)
-        counts = partition_counts(found)
-        if topic not in counts:
-            raise Failure(f"there is no topic {topic}")
-        return counts[topic]
+        topic = self._settings.topics.accuracy
+        if count := partitions_of(reader, topic, Deadline(ASK_SECONDS)):
+            return count
+        raise Failure(f"there is no topic {topic}")
 
     def _read_back(self, reader: Consumer, rule: PromotionRule, partitions: int) -> dict[PartitionId, int]:
         """Read each partition's first points under the plan and its champion, and the newest; return where to go on."""

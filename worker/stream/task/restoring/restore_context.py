@@ -13,10 +13,10 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
-from driftway.worker.kafka.log_reader.reader import ANY, open_reader, watermarks
+from driftway.worker.kafka.log_reader.reader import ANY, open_reader, partitions_of, watermarks
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import Topics, partition_counts
+from driftway.worker.kafka.topics import Topics
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
@@ -84,12 +84,7 @@ class RestoreContext:
 
     def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has, as known to both readers."""
-
-        def count(reader: Consumer) -> int:
-            found = query(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
-            return partition_counts(found).get(topic, 0)
-
-        return min(map(count, (self.reader, self.uncommitted_reader)))
+        return min(partitions_of(reader, topic, self.deadline) for reader in (self.reader, self.uncommitted_reader))
 
     def log_begins(self, low: int) -> MergePosition:
         """First offsets that the logs of the input, which begins at `low`, and of the label topic hold."""
