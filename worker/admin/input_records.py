@@ -18,10 +18,9 @@ from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader, why_records_differ
 from driftway.worker.kafka.log_reader.visibility import first_of_later_epoch
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.commit_record import CommitRecord, is_at_least_once, last_read
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.wire.events import Records
 
@@ -56,10 +55,8 @@ def last_record(reader: Consumer, settings: WorkerSettings, partition: int) -> C
 
 def counted(last: CommitRecord | None, metadata: str | None) -> CountedState:
     """Return what the last commit had read, by its record and metadata; of an earlier version nothing is known."""
-    _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
-    if at_least_once or last is None:
-        return CountedState(-1, InputRead.parse(end))
-    return CountedState(last.offset, last.input_read)
+    offset = -1 if last is None or is_at_least_once(metadata) else last.offset
+    return CountedState(offset, last_read(last, metadata))
 
 
 def require_same_topics(settings: WorkerSettings, label_topic: str, reads: Sequence[InputRead]) -> None:

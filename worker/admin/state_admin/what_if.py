@@ -144,7 +144,7 @@ class WhatIf:
         Failure, UsageFailure
             A learner does not fit the rows, or these cannot be read.
         Unreachable
-            The broker does not replayed.
+            The broker does not answer.
         """
         source, model = begin.source, begin.state.model
         require_same_features(begin)

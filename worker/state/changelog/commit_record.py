@@ -16,7 +16,7 @@ from driftway.worker.state.changelog.emission import emitted_of
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import FIRST
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import (
     LARGEST,
     Malformed,
@@ -132,3 +132,15 @@ class CommitRecord:
             fields.integer("plan", least=FIRST) if fields.has("plan") else FIRST,
             emitted_of(fields) if fields.has("emit") else CHAMPION_ONLY,
         )
+
+
+def is_at_least_once(metadata: str | None) -> bool:
+    """Whether an offset's metadata says that it was committed without a transaction, and so without a record."""
+    return AT_LEAST_ONCE_SUFFIX in (metadata or "")
+
+
+def last_read(record: CommitRecord | None, metadata: str | None) -> InputRead:
+    """Return what the last commit had read: its record says so, or its offset's metadata if it has no record."""
+    if record is not None and not is_at_least_once(metadata):
+        return record.input_read
+    return InputRead.parse((metadata or "").partition(AT_LEAST_ONCE_SUFFIX)[2])

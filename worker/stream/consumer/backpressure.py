@@ -46,12 +46,11 @@ class Backpressure:
             consumer.pause(partition)
         for partition, task in self._tasks.items():
             paused = partition in self._for_labels
-            if paused == _is_ahead(task, paused):
-                continue
-            if not paused:
+            ahead = _is_ahead(task, paused)
+            if ahead and not paused:
                 self._for_labels.add(partition)
                 consumer.pause(partition)
-            else:
+            elif paused and not ahead:
                 self._for_labels.remove(partition)
                 self._resume(consumer, partition)
 

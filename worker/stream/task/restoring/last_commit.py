@@ -13,10 +13,10 @@ from driftway.worker.kafka.error_handling import TopicMissing
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
 from driftway.worker.kafka.log_reader.visibility import first_visible
 from driftway.worker.kafka.topics import create_topics, grow_command, grow_topics, output_plan
-from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.commit_record import CommitRecord, is_at_least_once, last_read
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
+from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 
@@ -86,10 +86,9 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     (offset, metadata), note = _settled_offset(
         context.settings.input, context.partition, context.reader, None if recreated else record, context.deadline
     )
-    _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
-    read = InputRead.parse(end) if at_least_once or record is None else record.input_read
-    note = joined_notes(made, joined_notes(ended, note))
-    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), note, read, unreadable)
+    note = joined_notes(made, ended, note)
+    at_least_once, read = is_at_least_once(metadata), last_read(record, metadata)
+    return LastCommit(record, offset, Pointer.parse(metadata), at_least_once, note, read, unreadable)
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:
@@ -172,7 +171,7 @@ def _settled_offset(
 
     def patience() -> float:
         offset, metadata = answer
-        if last is None or offset == last.offset or AT_LEAST_ONCE_SUFFIX in (metadata or ""):
+        if last is None or offset == last.offset or is_at_least_once(metadata):
             return 0.0
         return STALE_SECONDS if Pointer.parse(metadata) is not None else MOVED_SECONDS
 

@@ -235,10 +235,10 @@ class OutputCheck:
                 found = commit_records(self._reader, self._topics.snapshots, self._partition, self._deadline, least)
                 found = [record for i, record in enumerate(found) if i == 0 or record != found[i - 1]]
 
-    def _hidden_topics(self, position: CommitRecord) -> list[str]:
+    def _hidden_topics(self, record: CommitRecord) -> list[str]:
         """Return topics in which the commit's first or last output is hidden."""
         written = self._topics.outputs()
-        return [topic for topic, span in position.outputs.items() if topic in written and self._is_hidden(topic, span)]
+        return [topic for topic, span in record.outputs.items() if topic in written and self._is_hidden(topic, span)]
 
     def _is_hidden(self, topic: str, span: OffsetRange) -> bool:
         """Whether records were aborted or truncated; those removed by retention or compaction do not count."""

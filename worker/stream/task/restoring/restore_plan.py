@@ -170,8 +170,10 @@ class RestorePlan:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as configured"
             older = None if self.gap is not None else self.from_older_snapshot(reason)
-            fresh = self.context.make_model(), start, committed, None, note
-            return older or RestoreResult(*fresh, history_start=start, decided=True)
+            if older is not None:
+                return older
+            model = self.context.make_model()
+            return RestoreResult(model, start, committed, None, note, history_start=start, decided=True)
         if self.context.settings.on_restore_failure == RESET:
             note = f"{reason}; starting with {learner}, as configured"
             model = self.context.make_model()
