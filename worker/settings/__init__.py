@@ -12,6 +12,7 @@ from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.kafka.topics import Topics, require_prefix
+from driftway.worker.settings.identity import BEHIND
 from driftway.worker.settings.option_values import (
     CHAMPION_ONLY,
     EVERY_MODEL,
@@ -274,7 +275,7 @@ class ModelSettings:
     @property
     def maps_suffix(self) -> str:
         """Suffix of a learner's name in identities that lists the feature maps; empty if there are none."""
-        return " behind " + ", ".join(spec.text for spec in self.maps) if self.maps else ""
+        return BEHIND + ", ".join(spec.text for spec in self.maps) if self.maps else ""
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,12 @@ from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure, read_file
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.identity import BEHIND
 from driftway.worker.settings.option_values import NO_COVERAGE, LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.plans.model_plan import ModelPlan
-from driftway.worker.state.snapshot import BEHIND, DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED

@@ -19,6 +19,7 @@ import numpy as np
 from driftway.learners.engine.state import limited_to
 from driftway.learners.metrics.calibrator import FORM as FORM_OF_CALIBRATORS
 from driftway.worker.errors import Failure, plural
+from driftway.worker.settings.identity import features_in_words, in_words, is_plannable
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.confidence import NO_FORM
@@ -35,10 +36,6 @@ AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
-PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
-"""Keys of an identity that a plan can change."""
-BEHIND = " behind "
-"""Separates a learner's spec from the feature maps in front of it, which a plan cannot change."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
@@ -358,11 +355,11 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
             "started with"
         )
     for key in {**ours, **theirs}:
-        made, has = theirs.get(key, "none"), ours.get(key, "none")
+        made, has = theirs.get(key), ours.get(key)
         if key != "states" and made != has:
-            plannable = key in PLANNED and BEHIND not in f"{made}{has}"
-            way_out = "; --plan from-options makes the options the next plan" if plannable else ""
-            raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}{way_out}")
+            name, made_with, has_now = in_words(key, made, has)
+            way_out = "; --plan from-options makes the options the next plan" if is_plannable(key, made, has) else ""
+            raise ForeignSnapshot(f"the snapshot was made with {name} {made_with}, this worker has {has_now}{way_out}")
 
 
 def _require_features(saved: SavedState, model: Model) -> None:
@@ -389,7 +386,7 @@ def _beginning(identity: dict[str, Any]) -> str:
 def first_difference(written: SavedState, computed: SavedState) -> str | None:
     """How a written state differs from the computed one; None if it does not."""
     if written.schema != computed.schema:
-        return f"expected the schema {computed.schema}, found {written.schema}"
+        return f"expected {features_in_words(computed.schema)}, found {features_in_words(written.schema)}"
     if written.rows != computed.rows:
         return f"expected {plural(computed.rows, 'row')} learned, found {written.rows}"
     if len(written.parts) != len(computed.parts):

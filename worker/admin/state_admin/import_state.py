@@ -24,6 +24,7 @@ from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import create_topics, output_plan, present_topics
+from driftway.worker.settings.identity import features_in_words, in_words
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.state.changelog.record_keys import mark_key, new_topic_key
@@ -33,12 +34,9 @@ from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
-from driftway.worker.wire.events import Schema
 
 IMPORT_SECONDS = 60.0
 """Timeout of the takeover and the transaction; the last owner's transaction may have to be aborted first."""
-MOST_NAMES = 5
-"""Maximum number of feature names listed in a message."""
 
 
 def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bool) -> None:
@@ -164,22 +162,11 @@ def require_same_model(source: GroupPartition, file: ModelFile) -> None:
     theirs, ours = file.contents.identity, present.contents.identity
     for key in sorted({*theirs, *ours} - {"states"}):
         if theirs.get(key) != ours.get(key):
-            raise Failure(
-                f"{file.name} has {key} {theirs.get(key)}, group {group} has {ours.get(key)}; --force imports it anyway"
-            )
+            name, one, other = in_words(key, theirs.get(key), ours.get(key))
+            raise Failure(f"{file.name} has {name} {one}, group {group} has {other}; --force imports it anyway")
     if present.saved.schema not in (None, file.saved.schema):
-        learned, known = shape(file.saved.schema), shape(present.saved.schema)
+        learned, known = features_in_words(file.saved.schema), features_in_words(present.saved.schema)
         raise Failure(f"{file.name} learns from {learned}, group {group} from {known}; --force imports it anyway")
-
-
-def shape(schema: Schema | None) -> str:
-    """Describe a schema in words."""
-    if schema is None:
-        return "no event yet"
-    if schema.names is None:
-        return plural(schema.n_features, "feature without a name", "features without names")
-    first = ", ".join(schema.names[:MOST_NAMES])
-    return f"{plural(schema.n_features, 'feature')} named {first}{', ...' if schema.n_features > MOST_NAMES else ''}"
 
 
 def _make_topic(source: GroupPartition) -> None:

@@ -73,5 +73,5 @@ def test_units_are_added_to_a_running_group() -> None:
     [(["n", "born:time=day"], TIME), (["n"], TIME), (FEATURES, "t"), (["born:time=seconds", "n"], TIME)],
 )
 def test_another_schema_is_refused_as_before(features: list[str], time: str) -> None:
-    with pytest.raises(ForeignSnapshot, match=r"^the snapshot was made with event "):
+    with pytest.raises(ForeignSnapshot, match=r"^the snapshot was made with event (features|time) [^{}\[\]]*$"):
         snapshot.read(old_snapshot(), model_of(EventSchema.parse(features, time=time)))
