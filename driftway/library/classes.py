@@ -37,7 +37,8 @@ class Classes:
                 self._add(label)
             self.n_classes = len(self.known)
             if len(self._index) < self.n_classes:
-                raise ValueError("a class is given twice")
+                label = next(label for i, label in enumerate(self.known) if label in self.known[:i])
+                raise ValueError(f"the class {label!r} is given twice")
         if self.n_classes < 2:
             raise ValueError("a classifier needs at least two classes; it was given one class")
 

@@ -13,7 +13,7 @@ from driftway.learners.drift import registry as detectors
 from driftway.learners.drift.detector import DRIFT, WARNING, Detector
 from driftway.learners.learner import CLASSIFICATION, REGRESSION
 from driftway.learners.spec import Spec
-from driftway.library.classes import label_of
+from driftway.library.classes import Classes, label_of
 from driftway.library.classifier import Classifier
 from driftway.library.regressor import Regressor
 
@@ -48,7 +48,7 @@ def create(
     UnknownLearner, ParameterError
         The learner or a parameter is not valid.
     ValueError
-        There is no such task.
+        There is no such task, or there are fewer than two classes, or one twice, or classes of a regressor.
     """
     given = ",".join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in parameters.items()
@@ -57,10 +57,14 @@ def create(
     spec = Spec.parse(text)
     if task not in (CLASSIFICATION, REGRESSION):
         raise ValueError(f"task is {CLASSIFICATION} or {REGRESSION}, not {task!r}")
-    many = classes if isinstance(classes, int) else 2 if classes is None else len(list(classes))
-    spec.min_features(many, task)
+    if classes is not None and not isinstance(classes, int):
+        classes = list(classes)
     if task == REGRESSION:
+        if classes is not None:
+            raise ValueError("classes are for classification: a regressor predicts numbers")
+        spec.min_features(task=task)
         return Regressor(spec.text, standardize=standardize)
+    spec.min_features(Classes(classes).n_classes, task)
     return Classifier(spec.text, standardize=standardize, classes=classes)
 
 

@@ -199,11 +199,21 @@ def test_what_cannot_be_created() -> None:
         dw.create("arow", r=-1.0)
     with pytest.raises(ParameterError, match="does not learn 3 classes"):
         dw.create("arow", classes=3)
+    with pytest.raises(ValueError, match=r"^the class 'a' is given twice$"):
+        dw.create("pa1", classes=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"^classes are for classification: a regressor predicts numbers$"):
+        dw.create("pa1", "regression", classes=["a", "b"])
     with pytest.raises(ValueError, match="task is classification or regression"):
         dw.create("arow", "clustering")
     with pytest.raises(AttributeError, match="no attribute 'creat'"):
         dw.creat  # noqa: B018
     assert repr(dw.create("ova:arow", r=0.5, classes=3)) == "Classifier('ova:arow:r=0.5', classes=3)"
+
+
+def test_classes_may_come_from_an_iterator() -> None:
+    model = dw.create("pa1", classes=iter(["ham", "spam"]))
+    model.learn_one([1.0], "spam")
+    assert model.classes_.tolist() == ["ham", "spam"]
 
 
 def test_a_detector_and_a_stream() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
-from driftway.worker.cli.file_options import file_options, require_other_file
+from driftway.worker.cli.file_options import file_options
 from driftway.worker.cli.model_options import COVERING, SHARING, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.start_options import warm_options
-from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.cli.evaluation_files import check_files, write_files, writing
 from driftway.worker.evaluation.cli.plan_options import (
     PREQUENTIAL,
     PROTOCOLS,
@@ -235,7 +233,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         return write_a_table(obj, given)
     if given["grids"]:
         return run_the_grids(obj["open_stream"], streams, given)
-    _check_files(given, streams)
+    check_files(given, streams)
     if given["plan"] is not None:
         from driftway.worker.evaluation.cli.planned import evaluate_planned
 
@@ -247,39 +245,25 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     tell_losses(read)
     add_robustness(results)
     add_comparison(results)
-    _write_and_show(results, given)
+    _write_and_show(results, given, kept=any(counts.labelled for _, counts in read))
     require_used(read)
     _draw(drawings, given)
 
 
-def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any], replayed: bool = False) -> None:
-    """Write and print the results, `replayed` those of --plan or --topic."""
+def _write_and_show(
+    results: list[dict[str, Any]], given: dict[str, Any], replayed: bool = False, kept: bool = True
+) -> None:
+    """Print the results, `replayed` those of --plan or --topic, and write them if they are to be `kept`."""
     from driftway.worker.evaluation.cli.evaluation_table import show
     from driftway.worker.evaluation.cli.replay_table import show_replay
     from driftway.worker.wire.codec import write_json
 
-    _write_files(results, given)
+    if kept:
+        write_files(results, given)
     if given["as_json"]:
         click.echo(write_json(results))
     else:
         (show_replay if replayed else show)(results)
-
-
-def _check_files(given: dict[str, Any], streams: tuple[str, ...]) -> None:
-    """Fail on files that cannot be written before hours of learning."""
-    from driftway.worker.cli.console import check_file
-
-    for name in ("csv", "parquet", "curves", "scores", "points"):
-        require_other_file(given[name], streams)
-    if given["csv"] or given["parquet"]:
-        if given["csv"]:
-            check_file(given["csv"])
-        if given["parquet"]:
-            check_file(given["parquet"], needs="pyarrow", extra="files")
-    if given["curves"]:
-        from driftway.worker.plots.web_page import check_picture
-
-        check_picture(given["curves"])
 
 
 def _run(
@@ -296,7 +280,7 @@ def _run(
     drawings: list[StreamCurves] = []
     read: list[tuple[str, RowCounts]] = []
     if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
-        with _writing(given["scores"]) as out:
+        with writing(given["scores"]) as out:
             for name in streams:
                 one = plan(open_stream, name, given)
                 if not results:
@@ -314,27 +298,6 @@ def _run(
         points = [point for outcome in outcomes for point in outcome.points]
         drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
     return results, drawings, read
-
-
-@contextlib.contextmanager
-def _writing(path: str | None) -> Iterator[IO[bytes] | None]:
-    """Open a new file at `path`, if given."""
-    if path is None:
-        yield None
-        return
-    try:
-        with _opened(path) as file:
-            yield file
-    except OSError as error:
-        error.filename = error.filename or path  # the error of a full disk does not name the file
-        raise
-
-
-def _opened(path: str) -> IO[bytes]:
-    try:
-        return open(path, "wb")
-    except OSError as error:
-        raise UsageFailure(f"cannot write {path}: {error.strerror}") from None
 
 
 def _together(
@@ -377,18 +340,6 @@ def _make_regret(one: EvaluationPlan, given: dict[str, Any]) -> Regret:
     job = one.jobs[0]
     asked = parse_hindsight(given["regret"], job.target)
     return Regret(asked, job.target, job.standardize, job.partitions, one.stream.drift_points, job.maps)
-
-
-def _write_files(results: list[dict[str, Any]], given: dict[str, Any]) -> None:
-    if given["csv"] or given["parquet"]:
-        from driftway.worker.evaluation.detection import in_columns
-        from driftway.worker.evaluation.results import write_csv, write_parquet
-
-        results = [in_columns(result) for result in results]
-        if given["csv"]:
-            write_csv(results, given["csv"])
-        if given["parquet"]:
-            write_parquet(results, given["parquet"])
 
 
 def _draw(drawings: list[StreamCurves], given: dict[str, Any]) -> None:
