@@ -34,7 +34,7 @@ from driftway.producers.streams.files import (
     suffix_of,
     without_format,
 )
-from driftway.producers.streams.injection import open_injected
+from driftway.producers.streams.injection import inject_all
 from driftway.producers.streams.labels import check_labels
 from driftway.producers.streams.options import parse_spec, read_seed
 from driftway.producers.streams.registry import GENERATORS, find_recipe
@@ -99,14 +99,23 @@ def open_stream(
         raise UsageFailure(f"rows must be at least 1, got {rows}")
     data_folder(data_dir)  # reports a missing folder even if no file is looked up in it
     if inject:
-        files = {"label": label, "labels": labels, "data_dir": data_dir, "drop": drop, "reading": reading}
-        return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
+        common: dict[str, Any] = {"label": label, "labels": labels, "data_dir": data_dir}
+        of_files: dict[str, Any] = {"drop": drop, "reading": reading}
+
+        def second(to: str, its_seed: int) -> Stream:
+            return open_stream(to, seed=its_seed, **common, **({} if _generator_in(to) else of_files))
+
+        first = open_stream(name, seed=seed, rows=rows, **common, **of_files, **options)
+        return inject_all(first, inject, seed, rows, second)
     names = None if labels is None else check_labels(labels)
-    text = re.sub(r"\s*:\s*", ":", name.strip())
-    base = _generator_in(text)
+    text = _without_spaces(name)
+    base = _generator_in(name)
     if base is not None:
         if drop:
             raise UsageFailure(f"{base} is a generator; only files have columns that --drop leaves out")
+        if reading:
+            option = next(iter(reading)).replace("_", "-")
+            raise UsageFailure(f"{base} is a generator; --{option} says how a file is read: leave it out")
         # The name itself may contain a colon, as in archive:2CDT; options follow the next one.
         given: dict[str, Any] = {**parse_spec(text[base.rfind(":") + 1 :])[1], **options}
         if rows is not None:
@@ -163,7 +172,7 @@ def open_events(
         One sentence naming what does not exist or is not valid.
     """
     data_folder(data_dir)
-    base = _generator_in(re.sub(r"\s*:\s*", ":", name.strip()))
+    base = _generator_in(name)
     if base is not None:
         raise UsageFailure(f"{base} is a generator, whose rows are numbers: only files have rows with fields")
     path = find_file(name, data_dir)
@@ -182,14 +191,20 @@ def means_file(name: str) -> bool:
 
 def holds_events(name: str, data_dir: str | None = None) -> bool:
     """Whether a name refers to a file of JSON lines, whose events can only be read unchanged."""
-    if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:
+    if _generator_in(name) is not None:
         return False
     path = find_file(name, data_dir)
     return path is not None and format_of(path) in EVENTS
 
 
-def _generator_in(text: str) -> str | None:
+def _without_spaces(name: str) -> str:
+    """The name of a generator as its options are parsed: no spaces around its colons."""
+    return re.sub(r"\s*:\s*", ":", name.strip())
+
+
+def _generator_in(name: str) -> str | None:
     """The generator that a name starts with, if any."""
+    text = _without_spaces(name)
     return next((known for known in GENERATORS if text == known or text.startswith(f"{known}:")), None)
 
 

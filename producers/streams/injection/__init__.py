@@ -6,6 +6,6 @@ Each provides its ground truth: the concept of every row (`Stream.traced`) and w
 Importing this package imports no kernel.
 """
 
-from driftway.producers.streams.injection.spec import inject, open_injected
+from driftway.producers.streams.injection.spec import inject, inject_all
 
-__all__ = ["inject", "open_injected"]
+__all__ = ["inject", "inject_all"]

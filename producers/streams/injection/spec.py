@@ -23,36 +23,30 @@ STARTS = ("at", "from", "period")
 """Options that name the first row where something happens."""
 
 
-def open_injected(
-    opened: Callable[..., Stream], name: str, texts: Sequence[str], *, seed: int, rows: int | None, **given: Any
-) -> Stream:
-    """Open a stream and apply injections to it, in order.
+def inject_all(stream: Stream, texts: Sequence[str], seed: int, rows: int | None, opened: Open) -> Stream:
+    """Apply injections to a stream, in order.
 
     Parameters
     ----------
-    opened : callable
-        `driftway.producers.streams.open_stream`.
-    name : str
-        The stream.
+    stream : Stream
+        The original stream; not changed.
     texts : sequence of str
         One ``KIND:option=value,...`` per injection.
     seed : int
-        Seed of the stream and of those injections that do not have their own.
+        Seed of those injections that do not have their own, unless the stream has one.
     rows : int or None
-        Length of a generator, and most rows of the result.
-    **given
-        Other arguments of `open_stream`. Labels and the data folder also apply to second streams.
+        Most rows of the result.
+    opened : callable
+        Opens a second stream.
 
     Raises
     ------
     UsageFailure
         One sentence naming what does not exist or is not valid.
     """
-    shared = {key: given[key] for key in ("label", "labels", "data_dir") if key in given}
-    stream = opened(name, seed=seed, rows=rows, **given)
-    stream_seed: int = getattr(stream, "seed", seed)
+    seed = getattr(stream, "seed", seed)
     for place, text in enumerate(texts, 1):
-        stream = inject(stream, text, place, stream_seed, lambda to, its_seed: opened(to, seed=its_seed, **shared))
+        stream = inject(stream, text, place, seed, opened)
     return stream if rows is None else FirstRows(stream, rows)
 
 

@@ -71,6 +71,25 @@ def test_a_file_can_be_injected(tmp_path: Path) -> None:
     assert (facts["rows"], facts["drift_points"], len(facts["changes"])) == (90, [45], 1)
 
 
+def test_the_options_of_files_hold_for_a_second_file_too_and_not_for_a_generator(tmp_path: Path) -> None:
+    for name in ("one.csv", "other.csv"):
+        rows = "".join(f"row {i};{i},5;{-i};{i % 7};{i % 2}\n" for i in range(60))
+        (tmp_path / name).write_text(f"id;a;b;c;y\n{rows}")
+    given = ("--data-dir", str(tmp_path), "--drop", "id", "--separator", "semicolon", "--decimal", "comma")
+    for to, length in (("other", 110), ("sea:rows=200", 250)):
+        done = run("evaluate", "one", *given, "--inject", f"sudden:at=50,to={to}", "--learner", "pa1", "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)[0]["labelled"] == length
+
+
+@pytest.mark.parametrize("command", [("replay", "--dry-run", "-"), ("streams",), ("evaluate", "--learner", "pa1")])
+def test_a_generator_refuses_what_says_how_a_file_is_read(command: tuple[str, ...]) -> None:
+    for option, value in (("--separator", "semicolon"), ("--missing-values", "999"), ("--width", "9")):
+        done = run(command[0], "sea", *command[1:], option, value)
+        sentence = f"driftway: sea is a generator; {option} says how a file is read: leave it out\n"
+        assert (done.exit_code, done.stdout, done.stderr) == (2, "", sentence)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_described(name: str) -> None:
     facts = json.loads(run("streams", name, "--json").stdout)
