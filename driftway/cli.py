@@ -21,6 +21,7 @@ from driftway import __version__
 from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_compiler, require_known_variables
 from driftway.renamed import present_words
+from driftway.worker.cli.console import NO_TEXTS, compiling_shown
 from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure, shown
 
 INTERRUPTED = 130
@@ -28,12 +29,16 @@ INTERRUPTED = 130
 NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 """The user, or the file system, does not allow what is done with a file."""
 DISK_FULL = errno.ENOSPC, errno.EDQUOT
+READER_GONE = 141
+"""Exit code if nobody reads the output any more, as with `| head`: that of other programs, which SIGPIPE ends."""
 BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
 """What is wrong with a name that was given, wherever it is used."""
 MOST_SHOWN = 200
 """Characters of a file's name in a message."""
 RENAMED = "driftway.renamed"
 """Where a context keeps the sentences about options with former names."""
+LOGS_COMPILING = "worker", "warm"
+"""Commands that report on their compilations by themselves."""
 LAST_STANDARD_STREAM = 2
 """File descriptor of standard error."""
 AGAIN_SECONDS = 0.1
@@ -68,10 +73,13 @@ class LazyGroup(click.Group):
     def make_context(self, *given: Any, **more: Any) -> click.Context:
         try:
             return super().make_context(*given, **more)
+        except BrokenPipeError:
+            _discard_output(sys.stdout, sys.stderr)
+            raise click.exceptions.Exit(READER_GONE) from None
         except OSError as error:  # of what --help and --version print
             if error.errno not in DISK_FULL:
                 raise
-            _discard_output()
+            _discard_output(sys.stdout)
             _say(f"cannot write: {error.strerror}", 1)
             raise click.exceptions.Exit(1) from None
 
@@ -102,11 +110,14 @@ class LazyGroup(click.Group):
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # already exiting: another one would change the exit code
             say("interrupted", INTERRUPTED)
             ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _discard_output(sys.stdout, sys.stderr)
+            ctx.exit(READER_GONE)
         except OSError as error:
             what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
             if error.errno in DISK_FULL:
                 if not error.filename:
-                    _discard_output()
+                    _discard_output(sys.stdout)
                 say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
@@ -120,10 +131,11 @@ class LazyGroup(click.Group):
             ctx.exit(1)
 
 
-def _discard_output() -> None:
+def _discard_output(*streams: Any) -> None:
     """Discard what cannot be written: Python would try again at its end, and exit with another code."""
-    with suppress(OSError, ValueError):  # not a file, or closed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in streams:
+        with suppress(OSError, ValueError):  # not a file, or closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -289,6 +301,8 @@ def main(ctx: click.Context, config: str | None) -> None:
     told = ctx.meta.setdefault(RENAMED, [])
     ctx.default_map = read_config(config, os.environ, told, ctx.invoked_subcommand)
     ctx.obj = ctx.obj or {}
+    if ctx.invoked_subcommand not in LOGS_COMPILING:
+        ctx.with_resource(compiling_shown())
     if ctx.invoked_subcommand == "worker":
         ctx.obj["renamed"] = told  # it has a log, whose lines may be JSON
     else:
@@ -299,3 +313,6 @@ def main(ctx: click.Context, config: str | None) -> None:
     ctx.obj.setdefault("write_table", write_table)
     ctx.obj.setdefault("evaluate_topic", evaluate_topic)
     ctx.obj.setdefault("page_routes", page_routes)
+
+
+main.help = main.help or NO_TEXTS

@@ -10,6 +10,8 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from driftway.worker.cli.console import NO_TEXTS
+
 LONGEST_TEXT = 10_000
 """Characters of an option's text; a list of features or a schema stays far below."""
 LARGEST_NUMBER = 1e9
@@ -87,6 +89,9 @@ def load(name: str) -> click.Command:
     for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
         if option.envvar is None:
             option.envvar = f"DRIFTWAY_{key.upper()}"
+    command.help = command.help or f"{COMMANDS[name][1]}\n\n{NO_TEXTS}"
+    for one in leaves(command).values():
+        one.help = one.help or NO_TEXTS
     for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
         if not isinstance(parameter.callback, Guarded):  # loaded before, in this process
             parameter.callback = Guarded(parameter.callback)

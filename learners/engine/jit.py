@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from driftway.learners.engine.kernel_cache import kept  # isort: skip - sets numba's environment first
 
 import numba
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np import linalg
 
+from driftway.learners.engine.compilations import tell
 from driftway.learners.engine.memory_types import Memory, indexed, item
 from driftway.learners.engine.subroutines import CompiledFunction, SeparateKernel
 
@@ -44,6 +45,19 @@ def _no_blas() -> None:
 
 
 linalg.ensure_blas = _no_blas
+
+
+class _Compilations(event.Listener):
+    """Passes on what numba says about its compilations."""
+
+    def on_start(self, event: Any) -> None:
+        tell(begins=True)
+
+    def on_end(self, event: Any) -> None:
+        tell(begins=False)
+
+
+event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:

@@ -84,6 +84,9 @@ class DryRun(Sink):
             self._file.write(data)
             if not data:
                 self._file.flush()
+        except BrokenPipeError:  # nobody reads on, as with `| head`
+            self._close()
+            raise
         except OSError as error:
             if self.path == STDOUT:
                 # Discard what is still buffered: Python would try to write it again at exit.

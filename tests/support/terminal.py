@@ -28,7 +28,7 @@ sys.exit(main())
 """Restores the SIGINT handler: a shell starts background jobs with SIGINT ignored, and the tests may be such a job."""
 
 
-def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int = 1) -> Finished:
+def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int = 1, **env: str) -> Finished:
     """Run ``driftway ARGUMENTS`` to its end, with a terminal as stderr.
 
     Parameters
@@ -39,13 +39,15 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int =
         A pattern; Ctrl-C is sent as soon as the output matches it.
     presses : int
         How many times Ctrl-C is sent, in quick succession.
+    **env : str
+        Environment variables on top of `clean_environment`.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     with subprocess.Popen(
         [sys.executable, "-c", START, *arguments],
         cwd=ROOT,
-        env=clean_environment(TERM="xterm-256color"),
+        env=clean_environment(TERM="xterm-256color", **env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,

@@ -70,6 +70,16 @@ def test_nothing_is_drawn_into_a_file(tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
 
 
+def test_a_terminal_shows_that_kernels_are_compiled_and_a_file_does_not(tmp_path: Path) -> None:
+    command, sentence = ("evaluate", "sea:rows=10", "--learner", "pa1"), "driftway: compiling kernels; later runs load"
+    done = driftway(*command, env={"NUMBA_CACHE_DIR": str(tmp_path / "one")})
+    assert (done.code, done.stderr) == (0, "")
+    done = on_terminal(*command, NUMBA_CACHE_DIR=str(tmp_path / "other"))
+    assert (done.code, done.stderr.count(sentence)) == (0, 1), done
+    done = on_terminal(*command, NUMBA_CACHE_DIR=str(tmp_path / "other"))
+    assert (done.code, "compiling" in done.stderr) == (0, False), done
+
+
 @pytest.mark.parametrize("presses", slow_but([10], [1, 10]))
 def test_ctrl_c_is_one_word_and_130(presses: int) -> None:
     done = on_terminal("evaluate", "sea:rows=100000000", "--learner", "arow", interrupt_at="[1-9]%", presses=presses)

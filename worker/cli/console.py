@@ -5,14 +5,23 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
+
+import click
 
 from driftway.worker.errors import Failure, require_place, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+NO_TEXTS = "The text is missing: Python was started with -OO or PYTHONOPTIMIZE=2, which removes it."
+"""Stands where a docstring would be shown."""
+COMPILING_SECONDS = 1.0
+CLEAR_LINE = "\r\033[K"
+"""Removes what a progress bar has drawn; it draws itself again."""
 WIDTH = 200
 """Least width of tables in columns, whatever the terminal has: a narrower one wraps lines, but no number is cut."""
 
@@ -24,7 +33,14 @@ def plain_console(stderr: bool = False, width: int | None = None) -> Console:
     """
     from rich.console import Console
 
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    console = Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    console.on_broken_pipe = _leave_to_the_command_line  # type: ignore[method-assign]
+    return console
+
+
+def _leave_to_the_command_line() -> None:
+    """Nobody reads what is printed: the command line decides how it ends, which rich would do with exit code 1."""
+    raise BrokenPipeError
 
 
 def wide_console(stderr: bool = False) -> Console:
@@ -44,6 +60,46 @@ def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
     with Progress(*columns, console=plain_console(stderr=True), transient=True) as progress:
         job = progress.add_task(shown(name), total=total)
         yield lambda n: progress.advance(job, n)
+
+
+class _CompilingNotice:
+    """Says on standard error, once, that kernels are compiled, as soon as that has taken COMPILING_SECONDS."""
+
+    def __init__(self) -> None:
+        self._depth, self._seconds, self._began_at = 0, 0.0, 0.0
+        self._timer: threading.Timer | None = None
+
+    def heard(self, begins: bool) -> None:
+        """As `driftway.learners.engine.compilations.Listener`."""
+        self._depth += 1 if begins else -1
+        if begins and self._depth == 1 and self._seconds < COMPILING_SECONDS:
+            self._began_at = time.monotonic()
+            self._timer = threading.Timer(COMPILING_SECONDS - self._seconds, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        elif self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._seconds += time.monotonic() - self._began_at
+
+    def _show(self) -> None:
+        from driftway.learners.engine.kernel_cache import KEEP_CODE
+
+        again = "; later runs load them" if KEEP_CODE else ""
+        with contextlib.suppress(OSError):
+            click.echo(f"{CLEAR_LINE}driftway: compiling kernels{again}", err=True)
+
+
+@contextlib.contextmanager
+def compiling_shown() -> Iterator[None]:
+    """Say on a terminal what a command waits for while it compiles."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from driftway.learners.engine.compilations import listening
+
+    with listening(_CompilingNotice().heard):
+        yield
 
 
 def check_file(path: str, *, needs: str | None = None, extra: str = "") -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from driftway.worker.cli.console import NO_TEXTS
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
@@ -53,7 +55,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
             if row["shares"]:
                 click.echo("\n  Partitions can share its model, with --share-models.")
-            click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
+            click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n" if row["source"] else "")
 
 
 def describe(found: Any) -> dict[str, Any]:
@@ -62,7 +64,8 @@ def describe(found: Any) -> dict[str, Any]:
     import re
 
     rule = rule_of(found)
-    text, *parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(found.__doc__ or ""), flags=re.MULTILINE)
+    docstring = inspect.cleandoc(found.__doc__ or NO_TEXTS)
+    text, *parts = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
     section = {title: " ".join(body.split()) for title, body in zip(parts[::2], parts[1::2], strict=True)}
     return {
         "name": found.name,

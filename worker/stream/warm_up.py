@@ -11,14 +11,17 @@ import gc
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from driftway.learners.engine.compilations import Listener, listening
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
 from driftway.learners.learner import REGRESSION
@@ -101,13 +104,14 @@ class KernelPreparation:
     def finish(self, cancelled: Callable[[], bool] = lambda: False) -> int:
         """Wait until all are compiled and loaded; return how many were compiled.
 
-        `cancelled` is called meanwhile; true ends the child processes, and nothing is loaded.
+        `cancelled` is called meanwhile; true ends the child processes, and nothing more is compiled or loaded.
         """
         compiled = 0
         if self._children is not None:
             compiled = self._await(self._children, cancelled)
         if not (self._loaded or cancelled()):
-            compile_kernels(self._settings, self._client)
+            with suppress(_Cancelled), listening(_stop_once(cancelled)):
+                compile_kernels(self._settings, self._client)
         return compiled
 
     def _await(self, children: ChildProcesses, cancelled: Callable[[], bool]) -> int:
@@ -125,6 +129,21 @@ class KernelPreparation:
 
         children.wait(over)
         return count_cached()[0] - self._before
+
+
+class _Cancelled(Exception):
+    """The rest of the kernels is not wanted any more."""
+
+
+def _stop_once(cancelled: Callable[[], bool]) -> Listener:
+    """Return what keeps this thread from compiling any further kernel once `cancelled` returns true."""
+    thread = threading.get_ident()
+
+    def stop(begins: bool) -> None:
+        if begins and threading.get_ident() == thread and cancelled():
+            raise _Cancelled
+
+    return stop
 
 
 def prepare_kernels(

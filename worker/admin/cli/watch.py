@@ -138,7 +138,7 @@ def _until_stopped() -> Iterator[None]:
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with contextlib.suppress(_WatchInterrupted, BrokenPipeError):
+        with contextlib.suppress(_WatchInterrupted):
             yield
     finally:
         for number, handler in before.items():
