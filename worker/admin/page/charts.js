@@ -16,6 +16,7 @@ function element(tag, attributes, ...children) {
 }
 
 function percent(value) { return value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %"; }
+function decimals(value) { return value === null || value === undefined ? "–" : value.toFixed(3); }
 function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
   return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });

@@ -52,7 +52,7 @@ function showModels() {
   const quality = regression
     ? [["window_mse", "Squared error", number], ["window_mae", "Absolute error", number], ["window_r2", "r²", number]]
     : [["window_accuracy", "Accuracy", percent], ["no_change_accuracy", "No change", percent], ["majority_accuracy", "Majority", percent],
-       ["window_calibration_error", "Calibration error", number]];
+       ["window_calibration_error", "Calibration error", decimals]];
   if (covered) quality.push(["window_coverage", "Coverage", percent]);
   const heads = ["Partition", "Model", "Recent", ...quality.map((one) => one[1]), "Labels", "Rows/s", "Lag", "Test", "Drift"];
   byId("models-head").replaceChildren(...heads.map((text) =>

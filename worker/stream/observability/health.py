@@ -42,8 +42,8 @@ REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
 SHORTAGE_SECONDS = 5.0
 """How long a client's error that it cannot open files counts: it tries again every second or so."""
-STARTING, JOINING, RUNNING = "starting", "joining", "running"
-"""What a worker does: it checks the topics and compiles kernels; waits for the group's first assignment; and works."""
+STARTING, JOINING, RUNNING, LEAVING = "starting", "joining", "running", "leaving"
+"""What a worker does: checks topics and compiles kernels; waits for the group's first assignment; works; leaves."""
 STUCK_SECONDS = 30.0
 """Longest turn of a healthy loop, whatever the poll interval is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
@@ -183,6 +183,7 @@ class HealthMonitor:
 
     def end(self) -> None:
         """Stop monitoring; with --stop-at-end, look for open transactions once more, however young they are."""
+        self.phase = LEAVING
         self._ended.set()
         if self._thread is not None and self.settings.stop_at_end and self.reachable:
             self._thread.join(ANSWER_SECONDS)

@@ -86,6 +86,14 @@ def test_a_verdict_is_short(browser: Browser, model: str, text: str) -> None:
     assert browser.evaluate(f"(verdict({model}).textContent ?? verdict({model}))") == text
 
 
+@pytest.mark.parametrize(("value", "text"), [("0.0123456", "0.012"), ("0", "0.000"), ("1e-9", "0.000"), ("null", "–")])
+def test_a_calibration_error_has_three_decimals(browser: Browser, value: str, text: str) -> None:
+    models = f"[{{partition: 0, learner: 'pa1', champion: true, window_calibration_error: {value}}}]"
+    figure = "document.querySelector('[data-field=window_calibration_error]')"
+    status = f"{{task: 'classification', complete: true, worker: {{partitions: {{}}}}, models: {models}}}"
+    assert browser.evaluate(f"(status = {status}, showModels(), {figure}.textContent)") == text
+
+
 def test_errors_in_a_page_are_reported(browser: Browser) -> None:
     before = len(browser.console_messages)
     browser.evaluate("console.error('spilt'), setTimeout(() => { throw new Error('milk'); }), 0")

@@ -250,3 +250,14 @@ def test_a_starting_worker_is_alive_and_not_ready_without_an_assignment() -> Non
     health.begin()
     health.end()
     assert health.alive
+
+
+def test_a_worker_that_leaves_is_not_ready_though_it_has_no_partition() -> None:
+    health = MonitorWithClock().health
+    health.phase = RUNNING
+    assert health.readiness([])[0], "a standby"
+    health.end()
+    assert health.readiness([]) == (
+        False, {"ready": False, "state": "leaving", "standby": False, "cluster": "answers", "tasks": {}},
+    )  # fmt: skip
+    assert health.alive
