@@ -24,6 +24,7 @@ from driftway.worker.kafka.topics import (
 )
 from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
+from driftway.worker.stream.consumer.membership import require_heartbeats
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.committing.at_least_once import IDEMPOTENT
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
@@ -108,8 +109,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
         There is no broker, the brokers are too old for the group's protocol, a topic cannot be created, grown or
         written to, or the schema of predictions is not registered.
     UsageFailure
-        The input is missing or another program's, the label topic has other partitions, or the outputs belong to
-        another group.
+        The input is missing or another program's, the label topic has other partitions, the outputs belong to another
+        group, or a session ends between two heartbeats.
     """
     require_input(settings.input)
     require_input(settings.label_topic, "label topic")
@@ -122,6 +123,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
         raise Failure(f"the schema of predictions in {settings.model.output_form} is not registered")
     if settings.protocol == CONSUMER:
         require_consumer_protocol(settings.bootstrap, settings.passthrough, settings.group)
+    session_ms = broker_session_ms(settings.bootstrap, settings.passthrough, list(cluster.brokers))
+    require_heartbeats(settings, session_ms)
     wanted = present[settings.input]
     if (wrong := wrong_label_topic(settings, present)) is not None:
         raise UsageFailure(wrong.sentence)
@@ -143,7 +146,6 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
         initial = claim_ownership(settings, wanted)
-    session_ms = broker_session_ms(settings.bootstrap, settings.passthrough, list(cluster.brokers))
     return ClusterFacts(initial, session_ms, settings.topics.models in present)
 
 

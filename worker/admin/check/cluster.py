@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
-from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
-from driftway.worker.kafka.client_config import base_properties
+from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
+from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.cluster import BROKER_SESSION
 from driftway.worker.settings import CONSUMER, WorkerSettings
-from driftway.worker.stream.consumer.membership import SESSION_MS, timeouts
+from driftway.worker.stream.consumer.membership import (
+    HEARTBEATS,
+    SESSION_MS,
+    require_heartbeats,
+    session_and_heartbeat,
+)
 
 GROUP = "cluster"
 OLDEST_BROKER = (3, 3)
@@ -22,8 +26,6 @@ INTER_BROKER, PROTOCOLS, ZOOKEEPER = (
     "zookeeper.connect",
 )
 """Settings that tell a broker's version: the first was removed with Kafka 4, as the last; the second came with 3.7."""
-CLIENT_HEARTBEAT_MS, HEARTBEATS = 3_000, 2
-"""The client's default; and how many heartbeats a session that is suggested has at least."""
 NOT_TOLD = "this principal may not read the brokers' settings (DESCRIBE_CONFIGS on the cluster)"
 
 
@@ -74,7 +76,8 @@ def check_protocol(state: ClusterState, settings: WorkerSettings, commands: Comm
         return Finding(GROUP, check, ERROR, sentence, command)
     if settings.protocol == CONSUMER:
         return Finding(GROUP, check, OK, "consumer: the broker sets the session timeout")
-    times = _member_ms(state, settings, config)
+    broker_session = int(config.get(BROKER_SESSION, 0)) if len(state.brokers) > 1 else 0
+    times = session_and_heartbeat(settings, broker_session)
     if times is None:
         return Finding(GROUP, check, SKIPPED, "classic; the session timeout is not known")
     session, heartbeat = times
@@ -85,18 +88,8 @@ def check_protocol(state: ClusterState, settings: WorkerSettings, commands: Comm
     if not least <= session <= most:
         sentence = f"the worker asks for a session of {session} ms, the brokers allow {least} to {most}"
         return Finding(GROUP, check, ERROR, f"{sentence}: it cannot join", command)
-    if session <= heartbeat:
-        sentence = f"a session of {session} ms ends between two heartbeats, every {heartbeat} ms"
-        return Finding(GROUP, check, ERROR, f"{sentence}: the worker would lose its partitions repeatedly", command)
-    return Finding(GROUP, check, OK, f"classic, with a session of {session} ms")
-
-
-def _member_ms(state: ClusterState, settings: WorkerSettings, config: Mapping[str, str]) -> tuple[int, int] | None:
-    """Session timeout and heartbeat interval of the worker; None if one is no number, which the client reports."""
-    given: dict[str, Any] = base_properties(settings.bootstrap, settings.passthrough)
-    broker = int(config.get(BROKER_SESSION, 0)) if len(state.brokers) > 1 else 0
-    own = {**timeouts(given, settings.protocol, broker), **given}
     try:
-        return int(own["session.timeout.ms"]), int(own.get("heartbeat.interval.ms", CLIENT_HEARTBEAT_MS))
-    except ValueError:
-        return None
+        require_heartbeats(settings, broker_session)
+    except UsageFailure as error:
+        return failed(GROUP, check, error, command)
+    return Finding(GROUP, check, OK, f"classic, with a session of {session} ms")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING, Properties, base_properties
 from driftway.worker.kafka.client_factory import make_member
 from driftway.worker.kafka.deadline import Deadline
@@ -31,6 +32,8 @@ session, not the client's 5 minutes (docs/decisions/0013), but no less than this
 HEARTBEAT_MS = 1_500
 """Default of `heartbeat.interval.ms`, if the session timeout is not given. The first heartbeat to a new coordinator may
 come too early, while that is still loading the group; the next one has to come before the session ends."""
+CLIENT_HEARTBEAT_MS, HEARTBEATS = 3_000, 2
+"""The client's own default; and how many heartbeats a session that is suggested has at least."""
 NAME_TAKEN = "instance ID is still used"
 """Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
 REJOIN_SECONDS = 1.0
@@ -146,3 +149,33 @@ def timeouts(given: Properties, protocol: str, broker_session_ms: int) -> Proper
         interval = session  # the client reports what is wrong with the session timeout
     heartbeat = {} if "session.timeout.ms" in given else {"heartbeat.interval.ms": HEARTBEAT_MS}
     return {"session.timeout.ms": session, "max.poll.interval.ms": interval, **heartbeat}
+
+
+def session_and_heartbeat(settings: WorkerSettings, broker_session_ms: int) -> tuple[int, int] | None:
+    """Return a classic member's session timeout and heartbeat interval; None if one is no number, as the client says.
+
+    `broker_session_ms` as `GroupMembership`.
+    """
+    given = base_properties(settings.bootstrap, settings.passthrough)
+    own = {**timeouts(given, settings.protocol, broker_session_ms), **given}
+    try:
+        return int(own["session.timeout.ms"]), int(own.get("heartbeat.interval.ms", CLIENT_HEARTBEAT_MS))
+    except ValueError:
+        return None
+
+
+def require_heartbeats(settings: WorkerSettings, broker_session_ms: int) -> None:
+    """Check that heartbeats come before a classic member's session ends; parameters as `session_and_heartbeat`.
+
+    Raises
+    ------
+    UsageFailure
+        They do not: the group would take the partitions away again and again.
+    """
+    times = None if settings.protocol == CONSUMER else session_and_heartbeat(settings, broker_session_ms)
+    if times is not None and times[0] <= times[1]:
+        session, heartbeat = times
+        raise UsageFailure(
+            f"a session of {session} ms ends between two heartbeats, every {heartbeat} ms: the worker would lose its "
+            f"partitions again and again; give -X session.timeout.ms={HEARTBEATS * heartbeat} or more"
+        )
