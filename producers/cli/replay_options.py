@@ -9,6 +9,7 @@ import click
 
 from driftway.producers.cli.injecting import inject_option
 from driftway.worker.cli.file_options import file_options
+from driftway.worker.cli.options import address
 from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 FOREVER = "forever"
@@ -29,6 +30,7 @@ WHERE = (
         default="localhost:9092",
         show_default=True,
         metavar="ADDR",
+        callback=address,
         help="Bootstrap address of the Kafka cluster.",
     ),
     click.option("--to", default="EVENTS", show_default=True, metavar="TOPIC", help="Topic to write to."),

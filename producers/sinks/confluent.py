@@ -15,7 +15,7 @@ from driftway.producers.sinks.properties import producer_properties
 from driftway.producers.sinks.sink import MAX_IDLE_SECONDS
 from driftway.producers.streams.ground_truth import headers_of
 from driftway.producers.streams.stream import Array
-from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import refused_properties
 
 
 class ConfluentSink(KafkaSink):
@@ -46,15 +46,13 @@ class ConfluentSink(KafkaSink):
         own: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        from confluent_kafka import KafkaException, Producer
+        from confluent_kafka import Producer
 
         super().__init__(properties, *given, **more)
         self._latencies = latencies
         required = {"delivery.report.only.error": latencies is None, "on_delivery": self._on_failure, **(own or {})}
-        try:
+        with refused_properties(properties):
             self._producer = Producer(producer_properties(bootstrap, properties, required))
-        except KafkaException as error:
-            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
     def _produce(self, topic: str, messages: Messages, due: Array | None) -> None:
         fields: list[dict[str, Any]]

@@ -69,10 +69,28 @@ def test_an_output_that_accepts_no_records_is_reported(kafka: str, topic: str, g
 
 def test_a_session_timeout_that_the_brokers_do_not_allow_ends_the_worker(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
-    session = "-X", "session.timeout.ms=10", "--learner", "pa1"
+    session = "-X", "session.timeout.ms=2000000", "--learner", "pa1"
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, *session, seconds=60)
     assert done.code == 1, done
     assert "driftway: the brokers do not allow the session timeout: give -X session.timeout.ms" in done.stderr
+
+
+def test_a_session_that_ends_between_two_heartbeats_is_refused_before_anything_is_made(
+    kafka: str, topic: str, group: str
+) -> None:
+    create_topic(kafka, topic, 1)
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "-X", "session.timeout.ms=1000"
+    sentence = (
+        "a session of 1000 ms ends between two heartbeats, every 3000 ms: the worker would lose its partitions again "
+        "and again; give -X session.timeout.ms=6000 or more"
+    )
+    done = driftway("worker", *place, seconds=60)
+    assert (done.code, done.stderr.splitlines()[-1]) == (2, f"driftway: {sentence}"), done
+    assert not [one for one in admin(kafka).list_topics(timeout=20).topics if one.startswith(f"{topic}.")]
+    checked = driftway("check", *place, "--registry-property", "basic.auth.user.info=me:hunter2", seconds=60)
+    assert (checked.code, sentence in checked.stdout) == (2, True), checked
+    assert "--registry-property 'basic.auth.user.info=***'" in checked.stdout, "of the command that mends it"
+    assert "hunter2" not in checked.stdout + checked.stderr
 
 
 REFUSING = {

@@ -53,6 +53,15 @@ def test_second_name_of_the_bootstrap_property_is_refused_too() -> None:
     assert words == "driftway: client property metadata.broker.list cannot be set: use --bootstrap"
 
 
+@pytest.mark.parametrize("command", ["worker", "replay", "watch"])
+@pytest.mark.parametrize("scheme", ["", "https://"])
+def test_credentials_in_a_bootstrap_address_are_refused_and_not_shown(command: str, scheme: str) -> None:
+    place = {"worker": ("--input", "E", "--group", "g"), "watch": ("--input", "E"), "replay": ("sea",)}[command]
+    words = refusal(command, *place, "--bootstrap", f"{scheme}op:hunter2@localhost:9092")
+    assert "user and password do not go into the address; write HOST:PORT, and give -X sasl.username=.." in words
+    assert "hunter2" not in words
+
+
 def test_learner_of_two_classes_names_the_reduction_for_more() -> None:
     words = refusal("evaluate", "sea:rows=50", "--classes", "3", "--learner", "pa1")
     assert "pa1 does not learn 3 classes; it learns: binary (ova:pa1 learns them one against all)" in words

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from driftway.worker.kafka.client_config import AUTO, CLIENTS, PROTOCOLS, without_userinfo
+from driftway.worker.kafka.client_config import AUTO, CLIENTS, PROTOCOLS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,12 +65,21 @@ def label_topic_option(command: Command) -> Command:
     )(command)
 
 
-def _address(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Check that a bootstrap address is no URL, except those that the client reads."""
-    for address in map(without_userinfo, value.split(",")):
-        scheme, _, host = address.strip().partition("://")
+def address(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Check that a bootstrap address has no password, which messages would show, and is no URL, but as clients read."""
+    if value is None:
+        return None
+    if "@" in value:
+        raise click.BadParameter(
+            "user and password do not go into the address; write HOST:PORT, and give -X sasl.username=.. and "
+            "-X sasl.password=..",
+            context,
+            option,
+        )
+    for one in map(str.strip, value.split(",")):
+        scheme, _, host = one.partition("://")
         if host and scheme.upper() not in PROTOCOLS:
-            words = f"{address!r} is a URL; write HOST:PORT, as in {host.rstrip('/')!r}."
+            words = f"{one!r} is a URL; write HOST:PORT, as in {host.rstrip('/')!r}."
             raise click.BadParameter(words, context, option)
     return value
 
@@ -87,7 +96,7 @@ def client_options(command: Command) -> Command:
             default=DEFAULT_BOOTSTRAP,
             show_default=True,
             metavar="HOST:PORT[,..]",
-            callback=_address,
+            callback=address,
             help="Bootstrap address of the Kafka cluster.",
         ),
         click.option(

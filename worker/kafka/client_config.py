@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage, read_file
@@ -105,12 +106,18 @@ MEMBER_ONLY = (
 )  # fmt: skip
 
 SECRET = re.compile(
-    r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
+    r"pas|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
 )
+PLAIN = re.compile(
+    r"\.(location|mechanisms?|protocol|username|principal|service\.name|algorithm|suites|list|method|providers?|"
+    r"stores|relogin)$"
+)
+"""Properties for security whose values may be shown. Any other name with their prefix may be that of a secret with a
+typing mistake."""
 PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,64}")
 """Pattern of a property's name; anything else in its place may be part of a secret."""
-USERINFO = re.compile(r"(^|//|,)[^\s,]*@")
-"""``user:password@`` in a URL or a host list."""
+USERINFO = re.compile(r"""(//|(?:^|[\s,])['"(]?(?!\w[\w+.-]*://)(?=[^\s@]*:))\S*@""")
+"""``user:password@`` in a URL or a host list, and what is before it of either."""
 SHORTEST_SECRET = 4
 """Shorter values are not replaced in the client's messages: they would match everywhere."""
 
@@ -142,6 +149,13 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
     return properties
 
 
+def is_secret(key: str) -> bool:
+    """Return whether the value of a client property may be secret."""
+    if key.startswith(("sasl.", "ssl.")):
+        return not PLAIN.search(key)
+    return SECRET.search(key) is not None
+
+
 def redact(text: str) -> str:
     """Return `text`, meant as ``key=value``, without what may be secret: a secret key's value, and what is no key."""
     key, equals, value = (piece.strip() for piece in text.partition("="))
@@ -149,7 +163,7 @@ def redact(text: str) -> str:
         return "***"
     if not equals:
         return key
-    return f"{key}=***" if SECRET.search(key) else f"{key}={without_userinfo(value)}"
+    return f"{key}=***" if is_secret(key) else f"{key}={without_userinfo(value)}"
 
 
 def without_userinfo(text: str) -> str:
@@ -158,11 +172,33 @@ def without_userinfo(text: str) -> str:
 
 
 def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
-    """Return `text`, a message from the client, with the values of secret properties hidden."""
+    """Return `text`, a message from the client, with the values of secret properties hidden, and pieces of them."""
     for key, value in properties.items():
-        if SECRET.search(key) and len(str(value)) >= SHORTEST_SECRET:
-            text = text.replace(str(value), "***")
+        pieces = (str(value), *re.split(r"[\s=,]+", str(value))) if is_secret(key) else ()
+        for piece in pieces:
+            text = text.replace(piece, "***") if len(piece) >= SHORTEST_SECRET else text
     return without_userinfo(text)
+
+
+@contextlib.contextmanager
+def refused_properties(properties: Mapping[str, Any]) -> Iterator[None]:
+    """Translate the error of creating a client with these properties.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    Failure
+        No client can be created, because files are short.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except KafkaException as error:
+        if cause := file_shortage():
+            raise Failure(f"cannot create a Kafka client: {cause}") from None
+        raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), properties)}") from None
 
 
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
@@ -211,12 +247,8 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     errors: list[Any] = []
     properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": errors.append}
     where = without_userinfo(bootstrap)
-    try:
+    with refused_properties(passthrough):
         admin = AdminClient(properties)
-    except KafkaException as error:
-        if cause := file_shortage():
-            raise Failure(f"cannot create a Kafka client: {cause}") from None
-        raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), passthrough)}") from None
     try:
         return admin.list_topics(timeout=timeout)
     except KafkaException:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet, refused_properties
 from driftway.worker.kafka.confluent.consumer import make_consumer
 from driftway.worker.kafka.confluent.fetcher import ConfluentFetcher
 from driftway.worker.kafka.confluent.member import ConfluentMember
 from driftway.worker.kafka.confluent.sender import ConfluentSender
-from driftway.worker.kafka.error_handling import refused_properties
 from driftway.worker.kafka.interface import Fetcher, Member, Sender
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def make_member(
     from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.member import LibrdkafkaMember
 
-    with refused_properties():
+    with refused_properties(properties):
         return LibrdkafkaMember(checked_library(), quiet(properties), topic, incremental, headers)
 
 
@@ -96,7 +95,7 @@ def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers
     from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.fetcher import LibrdkafkaFetcher
 
-    with refused_properties():
+    with refused_properties(properties):
         return LibrdkafkaFetcher(checked_library(), quiet(properties), topic, headers)
 
 
@@ -127,5 +126,5 @@ def make_bulk_producer(properties: Mapping[str, Any]) -> BulkProducer:
     from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.bulk_producer import BulkProducer
 
-    with refused_properties():
+    with refused_properties(properties):
         return BulkProducer(checked_library(), properties)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.errors import Failure, Fenced, Unreachable, UsageFailure, file_shortage, with_file_shortage
+from driftway.worker.errors import Failure, Fenced, Unreachable, with_file_shortage
+from driftway.worker.kafka.client_config import scrubbed
 from driftway.worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        verdict, sentence = classify(error.args[0]), error.args[0].str()
+        verdict, sentence = classify(error.args[0]), scrubbed(error.args[0].str(), config.passthrough)
         if verdict is ErrorAction.FENCED:
             raise Fenced(f"another worker of group {config.group} has taken over meanwhile: {sentence}") from None
         if verdict in (ErrorAction.UNKNOWN, ErrorAction.RETRY):
@@ -266,20 +267,3 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
         raise Failure(f"the broker refused: {sentence}") from None
     except TimedOut as error:
         raise Unreachable(str(error)) from None
-
-
-@contextlib.contextmanager
-def refused_properties() -> Iterator[None]:
-    """Translate the error of creating a client.
-
-    Raises
-    ------
-    UsageFailure
-        A property is not valid.
-    """
-    try:
-        yield
-    except KafkaException as error:
-        if cause := file_shortage():
-            raise Failure(f"cannot create a Kafka client: {cause}") from None
-        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

@@ -13,9 +13,15 @@ from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
 from driftway.worker.errors import Failure, plural
-from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
+from driftway.worker.kafka.client_config import (
+    admin_client,
+    base_properties,
+    quiet,
+    refused_properties,
+    without_membership,
+)
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, query, refused_properties
+from driftway.worker.kafka.error_handling import TimedOut, query
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
@@ -129,7 +135,7 @@ def check_transactions(settings: WorkerSettings, commands: Commands, replicas: i
     own = {"transactional.id": probe, "transaction.timeout.ms": timeout_ms}
     given = without_membership(base_properties(settings.bootstrap, settings.passthrough))
     try:
-        with refused_properties():
+        with refused_properties(given):
             producer = Producer(quiet({**given, **own}))
     except Failure as error:
         return failed(GROUP, check, error)

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import was_typed
 from driftway.worker.cli.worker import given_settings, worker
-from driftway.worker.kafka.client_config import redact
+from driftway.worker.kafka.client_config import redact, without_userinfo
 
 if TYPE_CHECKING:
     from driftway.worker.admin.check.finding import Finding
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROWS = 1000
 OWN = {"input_", "group", "bootstrap", "properties", "client_properties", "rows", "as_json", "ignore_warnings"}
 """Options that are not among the worker's others in a command that is suggested."""
+REGISTRY_PROPERTIES = "registry_properties"
 COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
@@ -103,7 +104,7 @@ def _show(found: Finding, heading: bool) -> None:
 
 
 def _repeated(context: click.Context) -> tuple[str, ...]:
-    """The worker's options on this command line, as they were typed, but those of OWN."""
+    """The worker's options on this command line, as they were typed, but those of OWN, and without secrets."""
     words: list[str] = []
     for option in context.command.params:
         name = option.name or ""
@@ -115,7 +116,8 @@ def _repeated(context: click.Context) -> tuple[str, ...]:
             words.append(flag if value else max(option.secondary_opts, key=len, default=flag))
             continue
         for one in value if option.multiple else (value,):
-            words += [flag, ",".join(one) if isinstance(one, tuple) else str(one)]
+            text = ",".join(one) if isinstance(one, tuple) else str(one)
+            words += [flag, redact(text) if name == REGISTRY_PROPERTIES else without_userinfo(text)]
     return tuple(words)
 
 

@@ -19,8 +19,14 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from driftway.worker.admin.rejections.rejected import RejectedRecord
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure, Fenced, Unreachable, plural
-from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
-from driftway.worker.kafka.error_handling import FENCED, TimedOut, refused_properties
+from driftway.worker.kafka.client_config import (
+    admin_client,
+    base_properties,
+    quiet,
+    refused_properties,
+    without_membership,
+)
+from driftway.worker.kafka.error_handling import FENCED, TimedOut
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
 from driftway.worker.state.stored_fields import StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
@@ -105,7 +111,7 @@ class Resender:
             "transaction.timeout.ms": TRANSACTION_MS,
             "message.timeout.ms": TRANSACTION_MS,
         }
-        with refused_properties():
+        with refused_properties(properties):
             self._producer = Producer(quiet(properties))
         self._failed: list[str] = []
         with self._explained("nothing was sent"):

@@ -6,9 +6,8 @@ from itertools import compress
 
 from confluent_kafka import Consumer, KafkaError, Message
 
-from driftway.worker.kafka.client_config import Properties, knows_brokers, quiet
+from driftway.worker.kafka.client_config import Properties, knows_brokers, quiet, refused_properties
 from driftway.worker.kafka.consumer_columns import by_partition, records_of
-from driftway.worker.kafka.error_handling import refused_properties
 from driftway.worker.kafka.interface import NO_BROKERS, ClientError, PollResult
 
 KNOWS_NO_BROKER = ClientError(KafkaError(KafkaError._ALL_BROKERS_DOWN, NO_BROKERS), 0, None)
@@ -37,7 +36,7 @@ def make_consumer(properties: Properties) -> WatchedConsumer:
     UsageFailure
         A property is not valid.
     """
-    with refused_properties():
+    with refused_properties(properties):
         return WatchedConsumer(quiet(properties))
 
 

@@ -6,9 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import OWNED, base_properties, knows_brokers, parse_properties, quiet, redact
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import (
+    OWNED,
+    base_properties,
+    knows_brokers,
+    parse_properties,
+    quiet,
+    redact,
+    refused_properties,
+    require_broker,
+    scrubbed,
+    without_userinfo,
+)
 
 
 def test_pairs_are_split_at_the_first_equals_sign_and_stripped() -> None:
@@ -83,6 +95,62 @@ def test_an_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_secret_is_never_shown(key: str) -> None:
     assert redact(f"{key}=hunter2") == f"{key}=***"
+
+
+@pytest.mark.parametrize("key", ["sasl.pasword", "sasl.passwrd", "ssl.secert", "pasword", "sasl.oauthbearer.clientid"])
+def test_a_misspelt_secret_is_not_shown_either(key: str) -> None:
+    assert redact(f"{key}=hunter2") == f"{key}=***"
+
+
+@pytest.mark.parametrize(
+    "key", ["sasl.mechanisms", "sasl.username", "security.protocol", "ssl.ca.location", "ssl.key.location", "client.id",
+            "ssl.endpoint.identification.algorithm", "enable.ssl.certificate.verification"],
+)  # fmt: skip
+def test_what_is_not_secret_is_shown(key: str) -> None:
+    assert redact(f"{key}=x") == f"{key}=x"
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("https://user:pw@host:8081/path", "https://***@host:8081/path"),
+        ("http://a,https://user:p,w@b", "http://***@b"),
+        ("https://token@host", "https://***@host"),
+        ("user:p@w@host:9092", "***@host:9092"),
+        ("a:9092,user:pw@b:9092", "***@b:9092"),
+        ("cannot resolve 'user:pw@host:9092' (see https://user:pw@host)", "cannot resolve '***@host:9092' (see "
+         "https://***@host)"),
+        ("@header.kind:hash=32", "@header.kind:hash=32"),
+        ("EVENTS/0@17: the event cannot be used", "EVENTS/0@17: the event cannot be used"),
+    ],
+)  # fmt: skip
+def test_user_and_password_are_hidden_in_urls_and_host_lists(text: str, hidden: str) -> None:
+    assert without_userinfo(text) == hidden
+
+
+def test_a_refused_property_shows_no_secret() -> None:
+    error = KafkaError(KafkaError._INVALID_ARG, 'Invalid value "hunter2-x"')
+    with pytest.raises(UsageFailure, match=r'^client property refused: Invalid value "\*\*\*"$'):  # noqa: SIM117
+        with refused_properties({"sasl.password": "hunter2-x"}):
+            raise KafkaException(error)
+
+
+def test_a_login_that_fails_shows_no_piece_of_a_secret() -> None:
+    """The client quotes the rest of this property from where it does not understand it."""
+    given = {
+        "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.config": "principal=me foo=hunter2", "enable.sasl.oauthbearer.unsecure.jwt": "true",
+    }  # fmt: skip
+    with pytest.raises(Failure, match=r"beginning at: \*\*\*$|beginning at: foo=\*\*\*$") as caught:
+        require_broker("127.0.0.1:9", given, timeout=2.0)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_message_shows_no_piece_of_a_secret_either() -> None:
+    given = {"sasl.oauthbearer.config": "principal=me scope=hunter2", "sasl.password": "abc", "client.id": "shown"}
+    text = "Unrecognized sasl.oauthbearer.config beginning at: scope=hunter2, client shown"
+    assert "hunter2" not in scrubbed(text, given)
+    assert scrubbed(text, given).endswith("client shown")
 
 
 def test_an_ordinary_property_is_shown() -> None:

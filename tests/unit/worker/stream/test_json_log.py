@@ -85,7 +85,7 @@ def test_as_text_exceptions_are_what_python_prints() -> None:
 
 def test_a_worker_logs_its_version_and_settings_and_why_it_ends() -> None:
     done = driftway(
-        "worker", "--input", "E", "--group", "g", "--bootstrap", f"op:hunter2@{NOWHERE}", "--learner", "arow:r=2",
+        "worker", "--input", "E", "--group", "g", "--bootstrap", NOWHERE, "--learner", "arow:r=2",
         "--log-format", "json", "-X", "sasl.password=hunter2-x", "-X", "client.id=me",
         "--commit-interval", "0.5", *REFUSED,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def test_a_worker_logs_its_version_and_settings_and_why_it_ends() -> None:
     expected = {
         "input": "E", "group": "g", "learner": ["arow:r=2"], "commit-interval": 0.5, "guarantee": "exactly-once",
         "X": ["sasl.password=***", "client.id=me", "session.timeout.ms=soon"],
-        "bootstrap": f"***@{NOWHERE}", "stop-at-end": False, "http-port": None,
+        "bootstrap": NOWHERE, "stop-at-end": False, "http-port": None,
     }  # fmt: skip
     assert {name: settings[name] for name in expected} == expected
     assert (ended["event"], ended["level"], ended["exit_code"]) == ("failed", "error", 2)
@@ -129,7 +129,7 @@ def test_settings_hide_what_may_be_secret() -> None:
     assert found["properties"] == ["sasl.password=***", "ssl.key.pem=***", "client.id=me"]
     assert found["registry_properties"] == ["basic.auth.user.info=***"]
     assert (found["window"], found["frozen"], found["features"], found["learner"]) == (1000, False, None, ["auto"])
-    assert found["registry"] == "***@registry:8081"
+    assert found["registry"] == "https://***@registry:8081"
 
 
 def test_stacks_name_threads_and_their_calls() -> None:

@@ -232,11 +232,11 @@ HERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:secret@collector:4318"}
     [
         ({}, TraceTarget(None)),
         ({"OTEL_SERVICE_NAME": "fraud"}, TraceTarget(None)),
-        (HERE, TraceTarget("***@collector:4318")),
+        (HERE, TraceTarget("http://***@collector:4318")),
         ({**HERE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/v1/traces"}, TraceTarget("http://t/v1/traces")),
         ({**HERE, "OTEL_SDK_DISABLED": "True"}, TraceTarget(None)),
         ({**HERE, "OTEL_TRACES_EXPORTER": "none"}, TraceTarget(None)),
-        ({**HERE, "OTEL_TRACES_EXPORTER": "otlp"}, TraceTarget("***@collector:4318")),
+        ({**HERE, "OTEL_TRACES_EXPORTER": "otlp"}, TraceTarget("http://***@collector:4318")),
     ],
 )
 def test_the_standard_environment_variables_apply(environ: dict[str, str], wanted: TraceTarget) -> None:

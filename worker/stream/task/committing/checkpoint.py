@@ -35,11 +35,12 @@ from driftway.worker.kafka.client_config import (
     QUEUE_MESSAGES,
     Properties,
     base_properties,
+    refused_properties,
     without_membership,
 )
 from driftway.worker.kafka.client_factory import make_sender
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, refused_properties
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.interface import OffsetRange, Sender
 from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import WorkerSettings
@@ -147,7 +148,7 @@ class Checkpoint:
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
         properties = {**ours, **theirs, **self._own}
-        with refused_properties():
+        with refused_properties(properties):
             self._sender = make_sender(self.settings.client, properties, self.partition, self.every_report)
         self._largest = int(properties["message.max.bytes"])
 
