@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "worker.kafka.error_handling",
         "worker.kafka.client_factory",
         "worker.cli.file_options",
+        "worker.cli.options",
         "worker.wire.columns",
         "worker.wire.decoder",
         "worker.wire.schema.paths",
