@@ -97,13 +97,16 @@ def test_a_model_that_has_seen_no_good_event_has_a_snapshot_too() -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (model_settings("dfop:mu=0.01"), "learners ['dfop:mu=0.01', 'pa1'], this worker has ['dfop:mu=0.01']"),
+        (model_settings("dfop:mu=0.01"), "learners dfop:mu=0.01 and pa1, this worker has dfop:mu=0.01"),
         (model_settings("pa1", "dfop:mu=0.01"), "made with learners"),
         (model_settings("dfop:mu=0.02", "pa1"), "made with learners"),
         (model_settings("dfop:mu=0.01", "pa1", window=51), "made with window 50, this worker has 51"),
         (model_settings("dfop:mu=0.01", "pa1", accuracy_every=41), "made with accuracy_every 40, this worker has 41"),
-        (model_settings("dfop:mu=0.01", "pa1", standardize=False), "made with standardize True, this worker has False"),
-        (model_settings("dfop:mu=0.01", "pa1", target=Target("classification", 2, ("a", "b"))), "made with labels []"),
+        (model_settings("dfop:mu=0.01", "pa1", standardize=False), "made with standardize on, this worker has off"),
+        (
+            model_settings("dfop:mu=0.01", "pa1", target=Target("classification", 2, ("a", "b"))),
+            "made with labels none, this worker has a and b",
+        ),
         (model_settings("dfop:mu=0.01", "pa1", n_features=5), "x has 4 features, expected 5"),
     ],
 )
