@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.schema.schema import ENVELOPES
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.schema.proposal import Proposal
     from driftway.worker.admin.schema.scan import EventStats
     from driftway.worker.admin.schema.topic import Sample
     from driftway.worker.wire.schema.paths import Path
@@ -112,6 +110,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
       driftway schema infer orders.csv.gz --json
     """
     from driftway.worker.admin.schema import render
+    from driftway.worker.admin.schema.dry_run import rejections
     from driftway.worker.admin.schema.later_labels import later_labels
     from driftway.worker.admin.schema.proposal import propose, propose_with_later
     from driftway.worker.admin.schema.scan import scan_events
@@ -143,26 +142,13 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
         raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}")
-    rejected = _rejected(proposal, values, headers)
+    rejected = rejections(proposal, values, headers)
     for line in render.in_words(proposal, rejected, name):
         click.echo(line, err=True)
     if as_json:
         click.echo(write_json(render.as_object(proposal, rejected)).decode())
     else:
         click.echo(render.as_toml(proposal, rejected, given_file_options(given).get("reading", {})), nl=False)
-
-
-def _rejected(proposal: Proposal, values: Any, headers: Any) -> Counter[str]:
-    """Rejections by reason; says so if a worker's kernels, which read the events, must be compiled first."""
-    from driftway.learners.engine.kernel_cache import NotCached, cached_only
-    from driftway.worker.admin.schema.dry_run import rejections
-
-    try:
-        with cached_only():
-            return rejections(proposal, values, headers)
-    except NotCached:
-        click.echo("compiling the kernels that read events; later commands find them compiled", err=True)
-    return rejections(proposal, values, headers)
 
 
 def _sample(file: Any, name: str, rows: int, given: dict[str, Any]) -> Sample:

@@ -6,17 +6,13 @@ import csv
 import gzip
 import json
 import tomllib
-from collections import Counter
 from pathlib import Path as File
-from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from driftway.cli import main
-from driftway.learners.engine.kernel_cache import NotCached
-from driftway.worker.admin.schema import dry_run
 from tests.unit.worker.admin.orders import FLAT, orders, table_of, texts
 
 
@@ -37,22 +33,6 @@ def test_json_lines(tmp_path: File, name: str) -> None:
     assert table_of(done.stdout)["feature"] == FLAT
     assert "# 100 events read\n" in done.stdout
     assert "100 events read, 9 fields seen; 4 of them are features, which become 38 columns; 3 left out." in done.stderr
-
-
-def test_the_command_reports_that_kernels_must_be_compiled(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, count, told = write(tmp_path / "o.jsonl", orders()), dry_run.rejections, []
-
-    def uncompiled(*given: Any) -> Counter[str]:
-        told.append(given)
-        if len(told) == 1:
-            raise NotCached
-        return count(*given)
-
-    monkeypatch.setattr(dry_run, "rejections", uncompiled)
-    done = infer(file, "--label", "fraud")
-    assert done.exit_code == 0, done.output
-    assert done.stderr.startswith("compiling the kernels that read events")
-    assert "compiling" not in infer(file, "--label", "fraud").stderr
 
 
 def test_json_object(tmp_path: File) -> None:
