@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from driftway.learners.engine.dependencies import digest_of
+from driftway.learners.engine.user_cache import user_cache
 
 # Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
@@ -61,14 +62,12 @@ class NotCached(Exception):
 
 
 def _parent() -> Path:
-    """Return the folder above the cache; a relative one is ignored, since it would depend on where a process starts."""
-    for variable, below in (("NUMBA_CACHE_DIR", ""), ("XDG_CACHE_HOME", "driftway")):
-        if os.path.isabs(folder := os.environ.get(variable, "")):
-            return Path(folder, below)
-    home = os.path.expanduser("~")
-    if os.path.isabs(home):
-        return Path(home, ".cache", "driftway")
-    try:  # a user without a home, as in some containers
+    """Return the folder above the cache; a relative one is ignored, as by `user_cache`."""
+    if os.path.isabs(folder := os.environ.get("NUMBA_CACHE_DIR", "")):
+        return Path(folder)
+    if (own := user_cache()) is not None:
+        return own
+    try:
         above = tempfile.gettempdir()
     except FileNotFoundError:  # nor a folder that can be written, as `_keep_code` then says
         above = "/tmp"  # noqa: S108

