@@ -20,7 +20,7 @@ CONFIG = '[event]\nfeature = ["amount", "hour"]\nlabel = "fraud"\n'
 VALUES: dict[str, Any] = {
     "kafka": {"bootstrap": "kafka:9096", "clientPropertiesSecret": "login"},
     "worker": {
-        "input": "ORDERS", "group": "fraud", "config": CONFIG,
+        "input": "ORDERS", "group": "fraud: team #2", "config": CONFIG,
         "options": ["--labels=false,true", "--learner=dfop:mu=0.001"],
     },
     "image": {"repository": "registry.example/driftway", "digest": f"sha256:{'0' * 64}"},
@@ -84,7 +84,7 @@ def test_the_worker_gets_what_values_say(everything: dict[str, Any]) -> None:
     config, *words = worker["args"]
     name, given = parsed(shlex.join(["driftway", *words]))
     assert name == "worker"
-    assert (given["input_"], given["group"], given["labels"]) == ("ORDERS", "fraud", "false,true")
+    assert (given["input_"], given["group"], given["labels"]) == ("ORDERS", VALUES["worker"]["group"], "false,true")
     assert given["client_properties"] == "/etc/driftway/secret/client.properties"
     assert not any("group.instance.id" in word for word in words)
     assert tomllib.loads(everything["ConfigMap"]["data"]["driftway.toml"])["event"]["label"] == "fraud"
@@ -99,7 +99,7 @@ def test_kedas_scaler_reads_the_workers_group(everything: dict[str, Any]) -> Non
     assert spec["scaleTargetRef"]["name"] == everything["StatefulSet"]["metadata"]["name"]
     assert "replicas" not in everything["StatefulSet"]["spec"]
     metadata = spec["triggers"][0]["metadata"]
-    assert (metadata["consumerGroup"], metadata["topic"]) == ("fraud", "ORDERS")
+    assert (metadata["consumerGroup"], metadata["topic"]) == (VALUES["worker"]["group"], "ORDERS")
     assert all(isinstance(value, str) for value in metadata.values())
     assert metadata["version"] == "2.8.0"
 
