@@ -130,6 +130,8 @@ def test_misconfigurations_are_found_and_fixed_by_the_suggested_commands(
     other = driftway("check", "--input", f"{topic}x", "--group", group, "--bootstrap", kafka)
     assert other.code == 2
     assert f"error    input: there is no topic {topic}x" in other.stdout
+    internal = CheckRun("--input", "__consumer_offsets", "--group", group, "--bootstrap", kafka).wrong()
+    assert [(one["check"], one["command"]) for one in internal] == [("input", "")]  # nor is it to be changed
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from confluent_kafka import Consumer
+
 from driftway.worker.errors import Failure, UsageFailure, plural
-from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.client_config import quiet, require_broker
 from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
-from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.error_handling import refused_properties, translated_errors
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.registry.outputs import OutputSchema, OutputSchemas, subject_of
 from driftway.worker.kafka.topics import (
@@ -24,7 +26,7 @@ from driftway.worker.kafka.topics import (
 )
 from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
-from driftway.worker.stream.consumer.membership import require_heartbeats
+from driftway.worker.stream.consumer.membership import member_properties, require_heartbeats
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.committing.at_least_once import IDEMPOTENT
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
@@ -77,12 +79,12 @@ def with_output_schema(settings: WorkerSettings, event_log: EventLog) -> WorkerS
 
 
 def check_properties(settings: WorkerSettings) -> None:
-    """Create and close the kind of producer that will be used, before any topic is created.
+    """Create and close the kinds of producer and member that will be used, before any topic is created.
 
     Raises
     ------
     UsageFailure
-        A property is invalid, or incompatible with transactions.
+        A property is invalid, or incompatible with another or with transactions.
     Failure
         The packages that the events' format needs are not installed.
     """
@@ -91,6 +93,8 @@ def check_properties(settings: WorkerSettings) -> None:
     checkpoint = ExactlyOnceCheckpoint(settings, 0) if exactly_once else Checkpoint(settings, 0, IDEMPOTENT)
     checkpoint.new_producer()
     checkpoint.close_producer()
+    with refused_properties():
+        Consumer(quiet(member_properties(settings))).close()
 
 
 def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:

@@ -58,11 +58,12 @@ class Commands:
         )
 
     def worker(self, *more: str) -> str:
-        """Start the worker with other options: the last of the same counts, and a client property is given once."""
+        """Start the worker with other options, instead of those of the same name; -X, of the same property."""
         given = [*self._where, *self.options]
         keys = {word.partition("=")[0] for word in more if "=" in word}
         for place in reversed(range(len(given) - 1)):
-            if given[place] == "-X" and given[place + 1].partition("=")[0] in keys:
+            key = given[place + 1].partition("=")[0]
+            if key in keys if given[place] == "-X" else given[place] in more:
                 del given[place : place + 2]
         words = ("worker", "--input", self.input, "--group", self.group, *given, *more)
         return shlex.join(["driftway", *self.before, *words])

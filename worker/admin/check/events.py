@@ -66,6 +66,7 @@ def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, n
         return
     yield _rejections(events, settings, commands, new)
     yield from _times(events, settings, commands)
+    yield from _ids(events, settings, commands)
     yield from _labels(sample, settings, commands)
     if settings.label_topic:
         yield _label_records(sample.labels, settings, commands)
@@ -99,6 +100,19 @@ def _times(events: Decoded, settings: WorkerSettings, commands: Commands) -> Ite
     yield Finding(GROUP, "times", WARNING, sentence, commands.infer_schema(settings.input))
 
 
+def _ids(events: Decoded, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """The ids of events that wait for their labels."""
+    model, usable = settings.model, events.records - events.rejected.total() - events.labels
+    if model.wait is None or usable <= 0 or events.identified:
+        return
+    field = "id" if model.events is None else str(model.events.id)
+    sentence = (
+        f"none of {plural(usable, 'event')} has the id {field}, so none waits for its label (--label-wait): name the "
+        "right field with --id"
+    )
+    yield Finding(GROUP, "ids of events", WARNING, sentence, commands.infer_schema(settings.input))
+
+
 def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
     """Labels that come with the events."""
     events, check, expected = sample.events, "labels", settings.model.target.expected()
@@ -109,8 +123,11 @@ def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Ite
         command = commands.infer_schema(settings.input)
         yield Finding(GROUP, check, WARNING, sentence, command)
     elif usable and not events.labelled and settings.model.wait is None and not settings.model.frozen:
+        schema = settings.model.events
+        field = "a label" if schema is None else f"a label in {schema.label}"
         sentence = (
-            "no event has a label, so nothing would be learned: if labels come later, say how long events wait for them"
+            f"no event has {field}, so nothing would be learned: if labels come later, say how long events wait for "
+            "them; otherwise name the right field with --label"
         )
         yield Finding(GROUP, check, WARNING, sentence, commands.worker("--label-wait", "7d/50000"))
     elif (

@@ -1,7 +1,8 @@
-"""Compiled kernels, disk, memory and open files of the machine on which the command runs."""
+"""Compiled kernels, disk, memory, open files and the HTTP port of the machine on which the command runs."""
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.errors import Failure, plural
+from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.factory import allocating
 from driftway.worker.state.model import Model
@@ -157,3 +158,19 @@ def check_files(machine: Machine, partitions: int) -> Finding:
     if machine.files < needed:
         return Finding(GROUP, "open files", WARNING, sentence, f"ulimit -n {max(2 * needed, 4096)}")
     return Finding(GROUP, "open files", OK, sentence)
+
+
+def check_port(host: str, port: int, commands: Commands) -> Finding:
+    """Try whether a worker on this machine could listen on the port of ``--http-port``."""
+    from driftway.worker.stream.endpoint.server import listen
+
+    check, other = "HTTP port", commands.worker("--http-port", "PORT")
+    try:
+        listen(host, port).close()
+    except UsageFailure as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
+            sentence = f"{error}: no worker can start while the program that listens there is running"
+            return Finding(GROUP, check, WARNING, sentence, other)
+        return failed(GROUP, check, error, commands.worker("--http-host", "ADDRESS", "--http-port", "PORT"))
+    return Finding(GROUP, check, OK, f"a worker can listen on {host}:{port}")

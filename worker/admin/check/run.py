@@ -27,7 +27,9 @@ Tell = Callable[[str], None]
 NO_BROKER = "docker compose up kafka  # or give the address of yours with --bootstrap; `driftway broker` starts one"
 
 
-def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Tell) -> Iterator[Finding]:
+def run_checks(
+    settings: WorkerSettings, commands: Commands, rows: int, tell: Tell, port: tuple[str, int] | None = None
+) -> Iterator[Finding]:
     """Check a deployment; nothing is written.
 
     The one trace is a transactional id that ends in ``check``, which the cluster forgets after
@@ -43,6 +45,8 @@ def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Te
         Number of events to read.
     tell : Tell
         Is told what comes next.
+    port : tuple of str and int, or None
+        Address and port on which the worker is to listen.
     """
     tell("client and brokers")
     library = str(confluent_kafka.libversion()[0])
@@ -58,7 +62,9 @@ def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Te
         partitions = state.partitions.get(settings.input, 0)
         yield from _of_cluster(state, settings, commands)
         tell("topics")
-        yield topics.check_input(state, settings, commands)
+        source = topics.check_input(state, settings, commands)
+        yield source
+        partitions = 0 if source.status == ERROR else partitions  # no command is to change what is no input
         if partitions:
             yield from _of_topics(state, settings, commands)
         tell("access")
@@ -70,6 +76,8 @@ def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Te
             yield from found
     tell("this machine")
     yield from _of_machine(settings, commands, sample, max(1, partitions))
+    if port is not None:
+        yield machine.check_port(*port, commands)
 
 
 def _of_cluster(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:

@@ -62,6 +62,8 @@ class Decoded:
     newest_at: str = ""
     timed: int = 0
     """Events whose own time could be read."""
+    identified: int = 0
+    """Events that have an id."""
     unstamped: int = 0
     """Records without a timestamp."""
 
@@ -161,6 +163,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
             _count(sample.events, settings.input, records, batch.rejected)
             sample.events.labelled += int(np.isfinite(batch.y).sum())
             sample.events.timed += int((batch.t != NO_TIME).sum())
+            sample.events.identified += sum(name != NULL for name in _names(batch.ids))
             sample.events.labels += 0 if batch.labels is None else len(batch.labels)
             sample.matches.add_events(settings.input, batch)
             late += _labels_of(settings.input, batch)

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import was_typed
+from driftway.worker.cli.serve_options import checked_token
 from driftway.worker.cli.worker import given_settings, worker
 from driftway.worker.kafka.client_config import redact, without_userinfo
 
@@ -48,8 +49,9 @@ def check(context: click.Context, /, input_: str, group: str, **given: Any) -> N
 
     \b
     Exit codes:
-      0 a worker can start, and nothing is wrong 1 a worker would stop or could not write (2, 4 or 5 if it would stop
-      with that code) 6 a worker can start, but there are warnings
+      0  a worker can start, and nothing is wrong
+      1  a worker would stop, or could not write; 2, 4 or 5 if it would stop with that code
+      6  a worker can start, but there are warnings
 
     \b
     Examples:
@@ -65,11 +67,13 @@ def check(context: click.Context, /, input_: str, group: str, **given: Any) -> N
 
     rows, as_json, ignored = given.pop("rows"), given.pop("as_json"), given.pop("ignore_warnings")
     settings, _ = given_settings({"input": input_, "group": group, **given})
+    checked_token(given)
+    port = None if given["http_port"] is None else (given["http_host"], given["http_port"])
     user = str(settings.passthrough.get("sasl.username", UNKNOWN_USER))
     commands = Commands(settings.bootstrap, input_, group, user, _repeated(context), _client(given), _config(context))
     found: list[Finding] = []
     with _progress() as tell:
-        for one in run_checks(settings, commands, rows, tell):
+        for one in run_checks(settings, commands, rows, tell, port):
             if not as_json:
                 _show(one, heading=not found or found[-1].group != one.group)
             found.append(one)

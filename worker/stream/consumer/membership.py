@@ -85,18 +85,8 @@ class GroupMembership:
             A client property is not valid.
         """
         settings, protocol = self.settings, self.settings.protocol
-        own = {
-            "group.id": settings.group,
-            "group.protocol": protocol,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": settings.stop_at_end,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-        }
-        given = base_properties(settings.bootstrap, settings.passthrough)
-        properties = {**CONSUMER_TUNING, **timeouts(given, protocol, self._broker_session_ms), **given, **own}
-        strategy = str(given.get("partition.assignment.strategy", ""))
+        properties = member_properties(settings, self._broker_session_ms)
+        strategy = str(properties.get("partition.assignment.strategy", ""))
         self.incremental = protocol == CONSUMER or "cooperative" in strategy
         properties |= self._callbacks
         member = make_member(
@@ -132,6 +122,21 @@ class GroupMembership:
         if self._member is not None:
             self._member.close()
         return self.join()
+
+
+def member_properties(settings: WorkerSettings, broker_session_ms: int = 0) -> Properties:
+    """Return the properties of the client that joins the group, without callbacks."""
+    own = {
+        "group.id": settings.group,
+        "group.protocol": settings.protocol,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": settings.stop_at_end,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+    }
+    given = base_properties(settings.bootstrap, settings.passthrough)
+    return {**CONSUMER_TUNING, **timeouts(given, settings.protocol, broker_session_ms), **given, **own}
 
 
 def timeouts(given: Properties, protocol: str, broker_session_ms: int) -> Properties:

@@ -33,6 +33,22 @@ LOOK_SECONDS = 0.5
 """How often connections that take too long are looked for."""
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there; port 0 takes a free one.
+
+    Raises
+    ------
+    UsageFailure
+        The port is not available; its cause is the system's error.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]
+        raise UsageFailure(f"cannot listen on {host}:{port}: {reason}") from error
+
+
 class Endpoint:
     """Answers requests in a daemon thread; what may take long, in further ones.
 
@@ -50,12 +66,7 @@ class Endpoint:
     """
 
     def __init__(self, host: str, port: int, routes: tuple[Route, ...]) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._socket = socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
-        except OSError as error:
-            reason = str(error.strerror).partition(" (while")[0]
-            raise UsageFailure(f"cannot listen on {host}:{port}: {reason}") from None
+        self._socket = listen(host, port)
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._server = _Server(self._loop, routes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -303,8 +304,9 @@ def sample(rejected: int = 0, aside: int = 0, labelled: int = 50, **more: Any) -
         (sample(100, labelled=0), {}, False, [("sample", WARNING)]),
         (sample(aside=3), {}, True, [("sample", OK), ("labels", WARNING)]),
         (sample(labelled=0), {}, True, [("sample", OK), ("labels", WARNING)]),
-        (sample(labelled=0), {"wait": LabelWait(100)}, True, [("sample", OK), ("labels", WARNING)]),
-        (sample(labelled=0, labels=40), {"wait": LabelWait(100)}, True, [("sample", OK), ("labels", OK)]),
+        (sample(labelled=0, identified=9), {"wait": LabelWait(100)}, True, [("sample", OK), ("labels", WARNING)]),
+        (sample(labelled=0, labels=40, identified=9), {"wait": LabelWait(100)}, True, [("sample", OK), ("labels", OK)]),
+        (sample(), {"wait": LabelWait(9)}, True, [("sample", OK), ("ids of events", WARNING), ("labels", OK)]),
     ],
 )
 def test_events(taken: Sample, model: Any, new: bool, expected: list[tuple[str, str]]) -> None:
@@ -368,6 +370,17 @@ def test_machine() -> None:
     assert shared.status == WARNING
     assert shared.command.startswith("docker compose up -d --scale worker=2 ")
     assert machine.state_bytes(settings(model={"n_features": 3000, "wait": LabelWait(1000)}), wide) > 24_000_000
+
+
+def test_the_http_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        busy = machine.check_port("127.0.0.1", port, COMMANDS)
+        assert (busy.status, f"127.0.0.1:{port}: Address already in use" in busy.sentence) == (WARNING, True)
+        assert busy.command.endswith(" --http-port PORT")
+    assert machine.check_port("127.0.0.1", port, COMMANDS).status == OK
+    nowhere = machine.check_port("192.0.2.1", 0, COMMANDS)
+    assert (nowhere.status, nowhere.exit_code) == (ERROR, 2)
 
 
 def test_without_a_broker_the_machine_is_checked_all_the_same() -> None:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from driftway.worker.settings import CLASSIC, CONSUMER
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import CLASSIC, CONSUMER, ModelSettings, WorkerSettings
 from driftway.worker.stream.consumer.membership import HEARTBEAT_MS, timeouts
+from driftway.worker.stream.startup import check_properties
 
 BROKER_SESSION_MS = 9_000
 
@@ -35,3 +38,11 @@ def test_classic_members_have_default_timeouts(
 
 def test_with_the_newer_protocol_the_broker_sets_the_timeouts() -> None:
     assert timeouts({}, CONSUMER, BROKER_SESSION_MS) == {"max.poll.interval.ms": 6_000}
+
+
+def test_properties_of_a_member_that_exclude_each_other_are_refused_before_topics_are_created() -> None:
+    given = {"max.poll.interval.ms": "7000", "session.timeout.ms": "10000"}
+    model = ModelSettings((Spec.parse("pa1"),))
+    with pytest.raises(UsageFailure, match="client property refused: `max"):
+        check_properties(WorkerSettings("localhost:1", "E", "g", model, passthrough=given))
+    check_properties(WorkerSettings("localhost:1", "E", "g", model))
