@@ -60,10 +60,11 @@ class Commands:
     def worker(self, *more: str) -> str:
         """Start the worker with other options, instead of those of the same name; -X, of the same property."""
         given = [*self._where, *self.options]
-        keys = {word.partition("=")[0] for word in more if "=" in word}
+        names = {word.partition("=")[0] for word in more if "=" in word or word.startswith("--")}
         for place in reversed(range(len(given) - 1)):
-            key = given[place + 1].partition("=")[0]
-            if key in keys if given[place] == "-X" else given[place] in more:
+            is_property = given[place] == "-X"
+            name = "".join(given[place + 1 : place + 2]).partition("=")[0] if is_property else given[place]
+            if name in names:
                 del given[place : place + 2]
         words = ("worker", "--input", self.input, "--group", self.group, *given, *more)
         return shlex.join(["driftway", *self.before, *words])
