@@ -258,3 +258,17 @@ def test_the_command_notices_that_kafka_has_died() -> None:
         java.kill()
         assert broker.wait(30) == 1
         assert "Kafka ended" in broker.stderr
+
+
+def test_folders_with_blanks_accents_and_quotes_are_used_in_any_locale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java reads its properties as ISO-8859-1, and finds no file whose name its locale does not have."""
+    monkeypatch.setenv("LC_ALL", "C")
+    folder = tmp_path / "Zoë's données (2)"
+    for _ in range(2):  # formatted, and used again
+        with LocalKafka(data_dir=folder) as own:
+            assert own.log.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    with pytest.raises(UsageFailure, match="has a comma in its name, at which Kafka would end it"):
+        LocalKafka(data_dir=tmp_path / "a,b").start()

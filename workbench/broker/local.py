@@ -221,6 +221,8 @@ class LocalKafka(LocalBrokers):
         return self._process
 
     def _make_home(self) -> Path:
+        if "," in str(place := self._given or Path(tempfile.gettempdir())):
+            raise UsageFailure(f"data directory {place} has a comma in its name, at which Kafka would end it")
         if self._given is None:
             return Path(tempfile.mkdtemp(prefix="driftway-kafka-"))
         try:
@@ -248,7 +250,7 @@ class LocalKafka(LocalBrokers):
         data = self._home / "data"
         self.log.parent.mkdir(exist_ok=True)
         logging = settings.LOG4J2 if distribution.logs_with_log4j2() else settings.LOG4J
-        (self._home / "logging.properties").write_text(logging.format(log=self.log))
+        (self._home / "logging.properties").write_text(logging.format(log=settings.in_properties(str(self.log))))
         text = settings.server_properties(data, self._port, self._member, self._own)
         (self._home / "server.properties").write_text(text)
         if not (data / "meta.properties").exists():

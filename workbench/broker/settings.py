@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -159,8 +160,12 @@ def server_properties(data: Path, port: int, member: Membership, own: Mapping[st
     }
     if "INTERNAL" in inner:  # a name that Kafka does not know needs a protocol
         own = {"listener.security.protocol.map": PROTOCOLS, **own}
-    lines = [f"{key}={value}" for key, value in {**DEVELOPMENT, **own, **fixed}.items()]
-    return "\n".join(lines).replace("\\", "\\\\") + "\n"
+    return "".join(f"{key}={in_properties(value)}\n" for key, value in {**DEVELOPMENT, **own, **fixed}.items())
+
+
+def in_properties(text: str) -> str:
+    """Return text as Java's properties files have it, which are ISO-8859-1: with its escapes, which JSON has, too."""
+    return json.dumps(text)[1:-1]
 
 
 def meta_properties(cluster: str, node: int) -> str:

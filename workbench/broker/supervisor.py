@@ -29,7 +29,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -55,6 +55,12 @@ def die_with_this_process() -> Callable[[], None] | None:
     return bind
 
 
+def java_locale(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable with which Java finds files whose names are not ASCII; none if the locale is UTF-8 anyway."""
+    locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "")
+    return {} if "utf8" in locale.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
+
+
 class Child:
     """The one process that is supervised at a time."""
 
@@ -68,6 +74,7 @@ class Child:
             with open(log, "ab") as output:
                 self.process = subprocess.Popen(
                     argv,
+                    env={**os.environ, **java_locale(os.environ)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

@@ -12,6 +12,7 @@ import pytest
 
 from driftway.workbench.broker import distribution, local, settings
 from driftway.workbench.broker.startup_cache import SILENT, StartupCache
+from driftway.workbench.broker.supervisor import java_locale
 from driftway.worker.errors import Failure, UsageFailure
 
 
@@ -210,3 +211,22 @@ def test_a_user_without_a_home_is_told_in_one_sentence(monkeypatch: pytest.Monke
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     with pytest.raises(UsageFailure, match="this user has no home in which Kafka's jars can be kept: set XDG_CACHE_H"):
         distribution.cache_home()
+
+
+def test_a_value_in_a_file_of_properties_is_ascii_with_javas_escapes() -> None:
+    text = settings.server_properties(Path("/Zoë/𝔸\\b"), 9092, settings.Membership(1, (9093,)), {})
+    assert text.endswith("log.dirs=/Zo\\u00eb/\\ud835\\udd38\\\\b\n")
+    assert text.isascii()
+
+
+@pytest.mark.parametrize(
+    ("environ", "added"),
+    [
+        ({}, {"LC_ALL": "C.UTF-8"}),
+        ({"LANG": "de_DE.UTF-8"}, {}),
+        ({"LANG": "de_DE.utf8", "LC_ALL": ""}, {}),
+        ({"LANG": "de_DE.UTF-8", "LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}),
+    ],
+)
+def test_java_runs_in_a_locale_that_has_every_name(environ: dict[str, str], added: dict[str, str]) -> None:
+    assert java_locale(environ) == added
