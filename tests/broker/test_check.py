@@ -66,8 +66,10 @@ def state_of(bootstrap: str, ours: tuple[str, ...], group: str) -> tuple[Any, ..
 def run_fix(one: dict[str, Any], options: list[str], folder: Path) -> None:
     """Run a finding's command; if it starts a worker with another option, add that to `options`."""
     words = shlex.split(one["command"])
+    if words[1] == "--config":
+        del words[1:3]
     if words[:2] == ["driftway", "worker"]:
-        options += words[-2:]
+        options += [word.replace("FIELD", "order") for word in words[-2:]]
     elif words[:3] == ["driftway", "schema", "infer"]:
         done = driftway(*words[1:])
         assert done.code == 0, done.stderr

@@ -106,11 +106,9 @@ def _ids(events: Decoded, settings: WorkerSettings, commands: Commands) -> Itera
     if model.wait is None or usable <= 0 or events.identified:
         return
     field = "id" if model.events is None else str(model.events.id)
-    sentence = (
-        f"none of {plural(usable, 'event')} has the id {field}, so none waits for its label (--label-wait): name the "
-        "right field with --id"
-    )
-    yield Finding(GROUP, "ids of events", WARNING, sentence, commands.infer_schema(settings.input))
+    sentence = f"none of {plural(usable, 'event')} has the id {field}, so none waits for its label (--label-wait)"
+    command = commands.infer_schema(settings.input) if model.events is None else commands.worker("--id", "FIELD")
+    yield Finding(GROUP, "ids of events", WARNING, f"{sentence}: name another field", command)
 
 
 def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
