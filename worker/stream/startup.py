@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer
 
 from driftway.worker.errors import Failure, UsageFailure, plural
-from driftway.worker.kafka.client_config import quiet, require_broker
+from driftway.worker.kafka.client_config import quiet, refused_properties, require_broker
 from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
-from driftway.worker.kafka.error_handling import refused_properties, translated_errors
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.registry.outputs import OutputSchema, OutputSchemas, subject_of
 from driftway.worker.kafka.topics import (
@@ -93,8 +93,9 @@ def check_properties(settings: WorkerSettings) -> None:
     checkpoint = ExactlyOnceCheckpoint(settings, 0) if exactly_once else Checkpoint(settings, 0, IDEMPOTENT)
     checkpoint.new_producer()
     checkpoint.close_producer()
-    with refused_properties():
-        Consumer(quiet(member_properties(settings))).close()
+    properties = member_properties(settings)
+    with refused_properties(properties):
+        Consumer(quiet(properties)).close()
 
 
 def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
