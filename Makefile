@@ -70,7 +70,7 @@ docs: setup  ## Build the documents as a site in build/site; fails at a link tha
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 tutorials: setup  ## Type every command of the tutorials and of pages that go on from them, on a real Kafka
-	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/unit/library/test_page.py tests/unit/test_readme.py
+	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/unit/library/test_page.py tests/unit/library/test_notebook.py tests/unit/test_readme.py
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
