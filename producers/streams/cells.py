@@ -34,6 +34,11 @@ CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 """Digits with leading zeros: a code, which stays text unless a number is asked for."""
 
 
+def not_plain(text: str) -> bool:
+    """Whether a text has underscores or is not ASCII: `int` and `float` accept such numbers, which no file means."""
+    return "_" in text or not text.isascii()
+
+
 def truth(text: str) -> bool | None:
     """The truth value that a word stands for, as in events; None if it stands for none."""
     found = truth_in(text.strip())

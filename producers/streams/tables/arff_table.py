@@ -83,7 +83,7 @@ class ArffTable(Table):
             for i, row in enumerate(rows):
                 text = "".join(cell for cell in row if cell is not None)
                 try:
-                    if "_" in text or not text.isascii():  # which Python takes for parts of numbers
+                    if cells.not_plain(text):
                         raise ValueError
                     X[i] = [
                         math.nan if (cell := row[j]) is None else codes[j][cell] if codes[j] else float(cell)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.producers.streams.cells import MissingWords
+from driftway.producers.streams.cells import MissingWords, not_plain
 from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_of, open_text
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
@@ -144,7 +144,7 @@ class SvmlightTable(Table):
             if index == "qid":
                 continue
             try:
-                if "_" in word or not word.isascii():  # which Python takes for digits
+                if not_plain(word):
                     raise ValueError
                 pair = int(index), float(value)
             except ValueError:
