@@ -161,8 +161,7 @@ def session_and_heartbeat(settings: WorkerSettings, broker_session_ms: int) -> t
 
     `broker_session_ms` as `GroupMembership`.
     """
-    given = base_properties(settings.bootstrap, settings.passthrough)
-    own = {**timeouts(given, settings.protocol, broker_session_ms), **given}
+    own = member_properties(settings, broker_session_ms)
     try:
         return int(own["session.timeout.ms"]), int(own.get("heartbeat.interval.ms", CLIENT_HEARTBEAT_MS))
     except ValueError:
