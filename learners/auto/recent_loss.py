@@ -1,4 +1,4 @@
-"""The mean loss of recent rows beside that of many rows: if it is far above it, there was a drift."""
+"""The mean loss of recent rows and of many rows: if the first is far above the second, there was a drift."""
 
 from typing import NamedTuple
 

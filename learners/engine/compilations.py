@@ -1,6 +1,6 @@
-"""Who listens to the compiler: a terminal that shows why nothing happens yet, and a worker that is to stop.
+"""Callbacks about compilations: a terminal shows why nothing happens yet, and a worker can stop between two kernels.
 
-Whoever listens need not load the compiler: this module imports nothing of it.
+This module does not import the compiler, so that a callback can be added before it is loaded.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 Listener = Callable[[bool], None]
-"""Called with true before a function is compiled in this process, also for a kernel that is being compiled, and with
-false behind that. What it raises, keeps the function from being compiled."""
+"""Called with true before a function is compiled in this process, also within the compilation of another one, and with
+false after it. If it raises, the function is not compiled."""
 _LISTENERS: list[Listener] = []
 
 

@@ -131,7 +131,7 @@ def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[
 
 
 class VisibleEnds:
-    """Ends of a topic's logs for figures of lag: what a read_committed reader cannot see at their ends is no lag.
+    """Ends of a topic's logs for the computation of lag, without what a read_committed reader cannot see at the end.
 
     Markers of transactions and aborted records have offsets that nobody reads, and so nobody commits.
 
