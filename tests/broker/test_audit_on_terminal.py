@@ -40,5 +40,5 @@ def test_an_audit_on_a_terminal_shows_its_progress(audited_options: tuple[str, .
 def test_ctrl_c_ends_an_audit_without_a_verdict(audited_options: tuple[str, ...], json: tuple[str, ...]) -> None:
     done = on_terminal("audit", *audited_options, *json, interrupt_at="%")
     assert (done.code, done.stdout) == (130, ""), done
-    assert done.stderr.rstrip().endswith("driftway: interrupted")
+    assert done.stderr.rstrip().endswith("driftway: interrupted"), done
     assert "Traceback" not in done.stderr

@@ -19,6 +19,8 @@ from tests.support.process import ROOT, Finished, clean_environment
 LINES, COLUMNS = 30, 100
 SECONDS = 120.0
 PRESS_SECONDS = 0.02
+END = "\x1b[end]"
+"""Written behind what the child has drawn: a terminal passes text on in order, but a busy machine only later."""
 START = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,7 +56,7 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int =
         text=True,
     ) as child:
         try:
-            drawn = _drawn(child, ours, interrupt_at, presses)
+            drawn = _drawn(child, ours, theirs, interrupt_at, presses)
             stdout, _ = child.communicate(timeout=SECONDS)
         finally:
             child.kill()
@@ -63,16 +65,18 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int =
     return Finished(child.returncode, stdout, drawn)
 
 
-def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None, presses: int) -> str:
+def _drawn(child: subprocess.Popen[str], ours: int, theirs: int, interrupt_at: str | None, presses: int) -> str:
     """Return everything drawn until the child has ended."""
-    drawn, until = "", time.monotonic() + SECONDS
+    drawn, marked, until = "", False, time.monotonic() + SECONDS
     while time.monotonic() < until:
-        ended = child.poll() is not None
-        if not select.select([terminal], [], [], 0.1)[0]:
-            if ended:
-                return drawn
+        if not marked and child.poll() is not None:
+            os.write(theirs, END.encode())
+            marked = True
+        if not select.select([ours], [], [], 0.1)[0]:
             continue
-        drawn += os.read(terminal, 65536).decode(errors="replace")
+        drawn += os.read(ours, 65536).decode(errors="replace")
+        if drawn.endswith(END):
+            return drawn.removesuffix(END)
         if interrupt_at is not None and re.search(interrupt_at, drawn):
             interrupt_at = None
             for _ in range(presses):
