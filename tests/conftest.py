@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = pytest.StashKey[str | None]()
 """Address of the broker that the processes of a run share; None: it cannot be started."""
 SHARED_HEAP = "1g"
+LONGEST_VALUE = 200
+"""Characters of a parameter that a test's name may contain: pytest sends each name between its processes many times."""
 GC_THRESHOLD = 50_000
 """New objects after which Python looks for cycles among them; its default is 700."""
 
@@ -68,6 +70,13 @@ def pytest_configure() -> None:
         data_folder(None)
     except UsageFailure as failure:
         raise pytest.UsageError(str(failure)) from None
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length; pytest numbers what then has the same name."""
+    if isinstance(val, (str, bytes)) and len(val) > LONGEST_VALUE:
+        return f"{argname} of {len(val):,} characters"
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, flag, fragment, number
 from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
-from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.logarithm import log_for_python
 
 
 class HDDMA(Detector):
@@ -76,7 +76,8 @@ def refuse_order(drift_conf: float, warn_conf: float) -> None:
 
 def bounds_of(p: HDDMA.Params) -> HDDMANumbers:
     """Convert the parameters to those of the kernel."""
-    return HDDMANumbers(-log(p.drift_conf), log(2.0 / p.drift_conf), log(2.0 / p.warn_conf), p.two_sided)
+    drift, warn = log_for_python(2.0 / p.drift_conf), log_for_python(2.0 / p.warn_conf)
+    return HDDMANumbers(-log_for_python(p.drift_conf), drift, warn, p.two_sided)
 
 
 @fragment

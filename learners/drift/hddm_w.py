@@ -6,7 +6,7 @@ from typing import NamedTuple
 from driftway.learners.contract import Array, Counts, Parameters, field, flag, fragment, number
 from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
 from driftway.learners.drift.hddm_a import HDDMANumbers, refuse_order
-from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.logarithm import log_for_python
 
 MEAN, SQUARES = 0, 1
 """Indices in an average: its value, and the sum of its squared weights."""
@@ -43,8 +43,8 @@ class HDDMW(Detector):
 
     def rule(self) -> DetectorRule:
         p = self.parameters
-        level = -log(p.drift_conf)
-        return DetectorRule(detect, HDDMANumbers(level, level, -log(p.warn_conf), p.two_sided, p.lam), HDDMWState)
+        drift, warn = -log_for_python(p.drift_conf), -log_for_python(p.warn_conf)
+        return DetectorRule(detect, HDDMANumbers(drift, drift, warn, p.two_sided, p.lam), HDDMWState)
 
 
 class HDDMWState(NamedTuple):

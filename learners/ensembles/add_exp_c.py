@@ -21,7 +21,7 @@ from driftway.learners.ensembles.additive import LEAST, PRUNE, decay_factor, nor
 from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, finite_or_zero
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.logarithm import log_for_python
 
 FURTHEST = 1e100
 """Bound of `y_min` and `y_max`."""
@@ -78,7 +78,7 @@ class AddExpC(Ensemble):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        own = AddExpCNumbers(log(p.beta), p.gamma, p.tau, p.prune == "oldest", p.y_min < p.y_max)
+        own = AddExpCNumbers(log_for_python(p.beta), p.gamma, p.tau, p.prune == "oldest", p.y_min < p.y_max)
         return self.around(*build_fragments(self.expert), Ranged, classes=False, own=own)
 
     def initialise(self) -> None:

@@ -18,7 +18,7 @@ from driftway.learners.contract import (
 from driftway.learners.linear.weights import product
 from driftway.learners.linear.winnow import share_evenly, step_within
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.logarithm import log_for_python
 
 
 class TrackingWinnow(Learner):
@@ -52,7 +52,7 @@ class TrackingWinnow(Learner):
         return UpdateRule(product, learn, self.parameters.numbers(), TrackingWinnowState, uses_weight=True, begin=renew)
 
     def initialise(self) -> None:
-        self.state["log_share"][:] = log(0.5 / self.width)
+        self.state["log_share"][:] = log_for_python(0.5 / self.width)
 
 
 class TrackingWinnowState(NamedTuple):

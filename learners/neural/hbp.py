@@ -27,7 +27,7 @@ from driftway.learners.neural.layers import (
     scatter,
 )
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.logarithm import log, log_for_python
 from driftway.learners.numeric.random import seed
 from driftway.learners.numeric.vectors import dot
 
@@ -74,7 +74,7 @@ class HBP(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        hedge = Hedge(p.eta, p.clip, log(p.beta), p.smooth / (p.layers + 1))
+        hedge = Hedge(p.eta, p.clip, log_for_python(p.beta), p.smooth / (p.layers + 1))
         outputs = self.n_classes if self.n_classes > 2 else 1
         sizes = {"L": p.layers, "deeper": p.layers - 1, "heads": p.layers + 1, "W": p.width, "O": outputs}
         return UpdateRule(score, learn, hedge, Network, sizes, classes=True)

@@ -69,6 +69,12 @@ def log(x: float) -> float:
 
 
 @kernel
+def log_for_python(x: float) -> float:
+    """As `log`, for callers that are not compiled: a kernel's machine code is kept, that of a fragment is not."""
+    return log(x)
+
+
+@kernel
 def far_log(x: float) -> float:
     """Logarithm of a number that is not normal or not above 0."""
     if x == 0.0:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -140,3 +143,38 @@ def test_views_of_a_state_begin_at_multiples_of_8_bytes():
 def test_state_refuses_foreign_memory():
     with pytest.raises(ValueError, match="takes 16 bytes"):
         State({"w": ("f8", (2,))}, np.zeros(8, np.uint8))
+
+
+CREATE_ALL = """
+from numba.core import event
+from numba.core.caching import NullCache
+from driftway.learners.drift import registry as detectors
+from driftway.learners.registry import LEARNERS, find
+from driftway.worker.cli.learners import rule_of
+
+depth = 0
+
+class Compilations(event.Listener):
+    def on_start(self, what):
+        global depth
+        compiled = what.data["dispatcher"]
+        if depth == 0 and isinstance(compiled._cache, NullCache):
+            print(compiled.py_func.__module__, compiled.py_func.__name__)
+        depth += 1
+
+    def on_end(self, what):
+        global depth
+        depth -= 1
+
+event.register("numba:compile", Compilations())
+for name in LEARNERS:
+    rule_of(find(name))
+for name in detectors.DETECTORS:
+    detectors.create(name)
+"""
+
+
+def test_learners_and_detectors_are_created_by_functions_whose_machine_code_is_kept():
+    """`driftway learners` creates them all, and a worker some, at each start; a fragment is compiled each time."""
+    done = subprocess.run([sys.executable, "-c", CREATE_ALL], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == ""
