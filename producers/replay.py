@@ -30,9 +30,9 @@ from driftway.producers.sinks.transactions import TransactionalSink, Transaction
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.ground_truth import split_truth
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
-from driftway.worker.errors import UsageFailure, plural
+from driftway.producers.topics import NeededTopics
+from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, require_broker
-from driftway.worker.kafka.topics import create_topics, present_topics
 from driftway.worker.wire import codec
 from driftway.worker.wire.columns import BytesColumn
 
@@ -162,6 +162,8 @@ class Replay:
         Call it to end the replay early.
     on_progress : callable
         Called with the number of rows queued so far, once per slice.
+    on_warning : callable
+        Called with a sentence if the topic may lose what is sent.
     """
 
     stream: Stream | EventFile
@@ -176,6 +178,7 @@ class Replay:
     stop: StopRequest = field(default_factory=StopRequest)
     delayed_labels: DelayedLabels | None = None
     on_progress: Callable[[int], None] = lambda _rows: None
+    on_warning: Callable[[str], None] = lambda _sentence: None
 
     @property
     def client(self) -> str:
@@ -223,7 +226,8 @@ class Replay:
                 return Report(0, 0, 0.0, 0, None, resumed, 0.0, resumed)
             raise UsageFailure(f"{self.stream.name} has no rows after the first {selection.skip}")
         start = first.messages.first
-        sink = self._make_sink(bootstrap, properties, partitions)
+        times = first.messages.times
+        sink = self._make_sink(bootstrap, properties, partitions, None if times is None else times[0])
         sink.open()
         if self.delivery.resume is not None and resumed is None:
             self.delivery.resume.save(start)
@@ -336,13 +340,16 @@ class Replay:
         committed = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
         return resume.position if committed is None else max(committed, resume.position)
 
-    def _make_sink(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Sink:
+    def _make_sink(
+        self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None, earliest: int | None
+    ) -> Sink:
         """Create the sink and, unless it is a dry run, the topics that are missing."""
         delivery = self.delivery
         if delivery.dry_run is not None:
             topics = None if delivery.label_topic is None else (self.topic, delivery.label_topic)
             return DryRun(delivery.dry_run, self.encoding.form, self.stop, topics)
-        count = ensure_topics(bootstrap, properties, self.topic, delivery.label_topic, partitions, delivery.partition)
+        needed = NeededTopics(self.topic, delivery.label_topic, partitions, delivery.partition, earliest)
+        count = needed.ensure(bootstrap, properties, self.on_warning)
         keep = None if delivery.resume is None else delivery.resume.save
         common = (bootstrap, properties, self.topic, count, self.stop)
         options: dict[str, Any] = {"partition": delivery.partition, "keep": keep, "label_topic": delivery.label_topic}
@@ -352,36 +359,3 @@ class Replay:
             return ConfluentSink(*common, latencies=delivery.latencies, **options)
         run = None if delivery.resume is None else delivery.resume.run
         return TransactionalSink(delivery.transaction, run, *common, latencies=delivery.latencies, **options)
-
-
-def ensure_topics(
-    bootstrap: str,
-    properties: Mapping[str, Any],
-    topic: str,
-    label_topic: str | None,
-    partitions: int | None,
-    partition: int | None,
-) -> int:
-    """Create the missing topics, both with the same number of partitions; return that number.
-
-    Raises
-    ------
-    Unreachable
-        No broker answers.
-    UsageFailure
-        `topic` exists with a number of partitions other than `partitions`, it has no `partition`, or `label_topic`
-        exists with another number.
-    """
-    present = present_topics(bootstrap, properties)
-    count = partitions or present.get(topic) or 1
-    if partition is not None and partition >= count:
-        raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")
-    if label_topic is not None and present.get(topic, count) == count != present.get(label_topic, count):
-        raise UsageFailure(
-            f"topic {label_topic} has {plural(present[label_topic], 'partition')}, but {topic} has {count}: "
-            "labels go to the partition of their row, so both need the same number (--partitions)"
-        )
-    names = [topic] if label_topic is None else [topic, label_topic]
-    if partitions is not None or not present.keys() >= {*names}:
-        create_topics(bootstrap, properties, {name: (count, {}) for name in names}, present=present)
-    return count

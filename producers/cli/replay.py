@@ -118,6 +118,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         StopRequest(),
         late,
     )
+    work.on_warning = lambda sentence: click.echo(f"driftway: {sentence}", err=True)
     with _signals(work.stop), progress(work, given["quiet"]) as work.on_progress:
         report = work.run(given["bootstrap"], properties, given["partitions"])
     if not given["quiet"]:

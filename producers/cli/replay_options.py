@@ -101,7 +101,8 @@ WHEN = (
         "--time-column",
         metavar="COLUMN",
         help="Send rows at the times in this column, relative to the first row. The times become t and the timestamps "
-        "of the messages, on which the retention of the topic depends. The column remains a feature.",
+        "of the messages. Kafka deletes messages by them, so a topic that is created keeps them all (retention.ms=-1). "
+        "If an existing topic does not, there is a warning. The column remains a feature.",
     ),
     click.option(
         "--time-unit",

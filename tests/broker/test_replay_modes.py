@@ -14,6 +14,7 @@ from driftway.producers.poison import Poison
 from driftway.producers.row_random import POISON, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.cluster import settings_of_topics
 from tests.broker.test_replay import by_partition, expected_json, replay, report
 from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway
@@ -98,6 +99,29 @@ def test_records_have_the_timestamps_of_their_events(kafka: str, topic: str, tmp
     assert found["latency_ms"]["messages"] == 200  # type: ignore[index]
     if form == "json":
         assert [json.loads(record.value or b"")["t"] for record in read_all(kafka, topic)] == times
+
+
+def test_a_topic_that_keeps_old_timestamps_is_created_and_another_is_warned_about(
+    kafka: str, topic: str, tmp_path: Path
+) -> None:
+    """Kafka deletes records by their timestamps, those of a recording within minutes."""
+    path, kept = tmp_path / "trips.csv", unique("kept")
+    path.write_text("v,at,y\n" + "".join(f"{i},{831_427_200_000 + i},1\n" for i in range(20)))
+    timing = ("--time-column", "at")
+    done = replay(kafka, kept, str(path), *timing)
+    assert (done.code, "delete" in done.stderr) == (0, False)
+    assert settings_of_topics(kafka, {}, [kept])[kept]["retention.ms"] == "-1"
+    create_topic(kafka, topic, 1, retention_ms="604800000")
+    done = replay(kafka, topic, str(path), *timing)
+    assert done.code == 0
+    assert (
+        "driftway: Kafka may delete these rows at once: their timestamps begin at 1996-05-07, and topic "
+        f"{topic} keeps records for 168 h. `kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
+        "--add-config retention.ms=-1` keeps them\n"
+    ) in done.stderr
+    for config in ({"message_timestamp_type": "LogAppendTime"}, {"cleanup_policy": "compact"}):
+        keeping = create_topic(kafka, unique("keeping"), 1, retention_ms="604800000", **config)
+        assert "delete" not in replay(kafka, keeping, str(path), *timing, "--key", "v").stderr
 
 
 PACES = "sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"
