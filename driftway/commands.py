@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -14,6 +15,8 @@ from driftway.worker.cli.console import NO_TEXTS
 
 LONGEST_TEXT = 10_000
 """Characters of an option's text; a list of features or a schema stays far below."""
+TOO_MANY_DIGITS = re.compile(r"\d{1001}")
+"""Python reads no whole number of more than 4300."""
 LARGEST_NUMBER = 1e9
 """Of seconds, rates and shares."""
 NUMBERS = {click.IntRange: ("integer", "N"), click.FloatRange: ("number", "NUMBER")}
@@ -138,6 +141,8 @@ def _unusable(value: object, required: bool, own_type: bool) -> str | None:
             return "it is empty." if required else "it is empty; leave the option out."
         if len(value) > LONGEST_TEXT:
             return f"it has {len(value):,} characters, more than {LONGEST_TEXT:,}."
+        if TOO_MANY_DIGITS.search(value):
+            return "a number in it has more than 1,000 digits."
         if "\0" in value:
             return "it holds a null byte."
         try:

@@ -29,6 +29,8 @@ CELL = re.compile(rf"\s*(?:({QUOTED})|([^,]*?))\s*(?:,|$)")
 WORD = re.compile(rf"({QUOTED})|(\S+)")
 WEIGHT = re.compile(r"[,\s]\s*\{\s*([^{},]*?)\s*\}$")
 ESCAPED = re.compile(r"\\(.)")
+LONGEST_INDEX = 10
+"""Digits of an attribute's index from which on no file has as many attributes."""
 PLAIN = re.compile(r"[^'\"%{}\t]*")
 """A line without quotes, comments, braces and tabs."""
 
@@ -122,7 +124,7 @@ class ArffText:
         seen = set[int]()
         for pair in _pairs(inner):
             index, value = pair
-            if not (index.isdecimal() and int(index) < len(cells)):
+            if not (index.isdecimal() and len(index) < LONGEST_INDEX and int(index) < len(cells)):
                 raise UsageFailure(f"{self._path}: a sparse row names attribute {index[:20]!r}, of {len(cells)}")
             at = int(index)
             if at in seen:

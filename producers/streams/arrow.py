@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -36,10 +38,12 @@ def wait_until_released(held: list[Any]) -> None:
     """Forget the objects of a list, and wait until pyarrow's threads have done so, too.
 
     A reader that is closed early leaves them at work. If one calls or releases a Python object while the interpreter
-    ends, the process aborts.
+    ends, the process aborts. An exception that one of the objects raised refers to it, so its frames are cleared.
     """
     references = [weakref.ref(one) for one in held]
     held.clear()
+    if (error := sys.exception()) is not None:
+        traceback.clear_frames(error.__traceback__)
     deadline = time.monotonic() + LONGEST_RELEASE_SECONDS
     while any(one() is not None for one in references) and time.monotonic() < deadline:
         time.sleep(RELEASE_CHECK_SECONDS)

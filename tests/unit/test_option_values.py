@@ -15,7 +15,7 @@ from driftway.worker.settings import WorkerSettings
 from tests.unit.worker.rows import model_settings
 
 EMPTY, LONG, ODD, LARGE = "it is empty", "more than 10,000", "not valid UTF-8", "not a finite number"
-LINE = "it ends with a line break"
+LINE, DIGITS = "it ends with a line break", "a number in it has more than 1,000 digits"
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,11 @@ LINE = "it ends with a line break"
         (("snapshot", "show", ""), EMPTY),
         (("worker", "--input", "E", "--group", "g", "--classes", "2.5"), "'2.5' is not a valid integer."),
         (("worker", "--input", "E", "--group", "g", "--commit-interval", "1s"), "'1s' is not a valid number."),
+        (("worker", "--input", "E", "--group", "g", "--features=--5"), "'--5' is not a number of features"),
+        (("worker", "--input", "E", "--group", "g", "--features", "9" * 5000), "9' is not a number of features"),
+        (("replay", "sea", "--loop", "9" * 5000), DIGITS),
+        (("replay", "sea", "--label-delay", "9" * 5000), DIGITS),
+        (("evaluate", "sea", "--feature", f"v:hash={'9' * 5000}"), DIGITS),
     ],
 )
 def test_a_value_that_no_option_can_use_is_one_sentence(arguments: tuple[str, ...], why: str) -> None:

@@ -101,9 +101,13 @@ class FeatureCount(click.types.StringParamType):
             return value
         words = [word.strip() for word in str(value).split(",")]
         if len(words) == 1 and words[0].lstrip("-").isdecimal():
-            if int(words[0]) < 1:
+            try:
+                number = int(words[0])
+            except ValueError:  # such as 1-1, or thousands of digits
+                self.fail(f"{words[0][:60]!r} is not a number of features", param, ctx)
+            if number < 1:
                 self.fail(f"{words[0]} is not at least 1", param, ctx)
-            return int(words[0])
+            return number
         if "" in words or len(set(words)) < len(words):
             self.fail(f"{value!r} is neither a number nor a comma-separated list of distinct names", param, ctx)
         return tuple(sorted(words))

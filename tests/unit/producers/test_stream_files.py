@@ -251,6 +251,12 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
         ),
         (
             "x.arff",
+            f"@attribute a real\n@attribute y real\n@data\n{{{'9' * 5000} 1}}\n",
+            {},
+            "x.arff: a sparse row names attribute '99999999999999999999', of 2",
+        ),
+        (
+            "x.arff",
             "@attribute a real\n@attribute y real\n@data\n1,2,3\n",
             {},
             "x.arff: a row has 3 values, not 2: 1,2,3",
