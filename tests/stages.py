@@ -28,8 +28,8 @@ def _pytest(processes: int, which: str, *more: str) -> tuple[str, ...]:
     return "pytest", "-n", str(processes), *in_order, "-m", which, "--durations=20", *more
 
 
-def _on_brokers(which: str, processes: int = 8) -> tuple[str, ...]:
-    """Tests with a broker mostly wait, hence eight processes on two cores; they share a broker."""
+def _on_brokers(which: str, processes: int = 10) -> tuple[str, ...]:
+    """Tests with a broker mostly wait, hence ten processes on two cores; they share a broker."""
     return _pytest(processes, which, "--require-broker", *WITH_BROKER)
 
 
