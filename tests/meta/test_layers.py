@@ -21,6 +21,7 @@ MAY_IMPORT = {
         "worker.wire.codec",
         "worker.wire.packed",
         "worker.kafka.topics",
+        "worker.kafka.cluster",
         "worker.kafka.client_config",
         "worker.kafka.error_handling",
         "worker.kafka.client_factory",

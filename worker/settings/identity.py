@@ -20,11 +20,16 @@ MOST_NAMED = 8
 
 
 def in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
-    """Return the name and both values of a setting in which two identities differ; None stands for one without it."""
-    if isinstance(one, Mapping) or isinstance(other, Mapping):  # the schema of events: what differs in it
-        ours, theirs = one or {}, other or {}
-        part = next(name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
-        key, (one, other) = f"{key} {part}", (schema and schema.get(part, "the default") for schema in (one, other))
+    """Return the name and both values of a setting in which two identities differ; None stands for one without it.
+
+    A stored identity may have any values.
+    """
+    ours, theirs = (schema if isinstance(schema, Mapping) else {} for schema in (one, other))
+    part = next((name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)), None)
+    if part is not None:  # of the schema of events
+        key = f"{key} {part}"
+        one = ours.get(part, "the default") if ours else one
+        other = theirs.get(part, "the default") if theirs else other
     return key, _value_in_words(one, other), _value_in_words(other, one)
 
 
@@ -50,7 +55,8 @@ def _value_in_words(value: Any, other: Any) -> str:
         return "on" if value else "off"
     if not isinstance(value, list):
         return str(value)
-    lacking = [one for one in value if one not in (other or ())] if len(value) > MOST_NAMED else []
+    known = other if isinstance(other, list) else []
+    lacking = [one for one in value if one not in known] if len(value) > MOST_NAMED else []
     return _listed([str(one) for one in lacking or value])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from driftway.cli import main
-from driftway.producers.streams import open_events, open_stream
+from driftway.producers.streams import arrow, open_events, open_stream
 from driftway.worker.errors import UsageFailure
 
 
@@ -148,3 +149,14 @@ def test_times_of_96_bits_are_read_in_the_years_1_to_9999(tmp_path: Path) -> Non
     assert parquet.read_metadata(path).schema.column(0).physical_type == "INT96"
     rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
     assert [row["t"] for row in rows] == [day.isoformat() for day in days]
+
+
+def test_a_file_that_is_not_in_its_encoding_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error refers to the object that pyarrow reads the CSV text from, for whose release the table waits."""
+    monkeypatch.setattr(arrow, "LONGEST_RELEASE_SECONDS", 100.0)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,y\n1,0\n\x90,1\n")
+    began = time.monotonic()
+    with pytest.raises(UsageFailure, match="is not Windows-1252 in all of its rows"):
+        list(open_stream(str(path), reading={"encoding": "cp1252"}).blocks())
+    assert time.monotonic() - began < 50

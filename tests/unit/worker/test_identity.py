@@ -28,6 +28,11 @@ MANY = [f"f{i}" for i in range(20)]
         ("event", {"features": MANY}, {"features": MANY[::-1]},
          ("event features", "f0, f1, f2, f3, f4, f5, f6, f7 and others",
           "f19, f18, f17, f16, f15, f14, f13, f12 and others")),
+        ("event", SCHEMA, 5, ("event features", "amount and country", "5")),
+        ("event", "all", {}, ("event", "all", "{}")),
+        ("event", {}, None, ("event", "{}", "none")),
+        ("learners", MANY[:9], 5, ("learners", "f0, f1, f2, f3, f4, f5, f6, f7 and others", "5")),
+        ("learners", [5] * 9, "arow", ("learners", "5, 5, 5, 5, 5, 5, 5, 5 and others", "arow")),
     ],
 )  # fmt: skip
 def test_a_difference_is_told_in_words(key: str, made: Any, has: Any, words: tuple[str, str, str]) -> None:
