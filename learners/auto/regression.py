@@ -292,8 +292,8 @@ def move_on(target: float, wild: bool, p: RegressionNumbers, memory: RegressionS
     """Add the target to the history; least squares in blocks follow the scale, unless it is another one."""
     history, mean, (before, _) = memory.history, memory.history.mean[NOW], scales(memory.history)
     known = history.rows[NOW] > 0
-    advance(history, target, wild)
-    if p.blocks and known and not wild:
+    replaced = advance(history, target, wild)
+    if p.blocks and known and not wild and not replaced:
         after, _ = scales(history)
         shift = (mean - history.mean[NOW]) / after
         block_least_squares.rescale(memory.blocks, before / after, shift, memory.z.shape[0])

@@ -4,6 +4,9 @@ A single target a million deviations away, e.g. a sensor error, would spoil the 
 what the experts have learned. So a target that is too far away is called wild and updates neither the scale nor the
 experts. Five wild targets mean that the level of the stream has changed. A trial scale, which includes all targets
 since the first wild one, then replaces the old one; what the experts learned in deviations remains valid.
+
+Among the first targets none can be called wild, and one of 1e12 there would make all later ones equal. So until a scale
+counts 1,024 targets, that of recent ones replaces it if it is a thousand times smaller.
 """
 
 import math
@@ -27,7 +30,16 @@ NARROWER = 1.0 - 1.0 / 4096.0
 RUN = 5
 """Wild targets, minus others since, that end the trial; also the number of targets before the first can be wild."""
 NOW, TRIAL = 0, 1
-"""Indices of the current scale and of the trial scale."""
+"""Indices of the current scale and of the trial scale, which is that of recent targets as long as there is no trial."""
+FIRST_LOOK, LAST_LOOK = 32, 1024
+"""The recent targets begin anew, and are compared with all, at 32 targets, 64, 128 .. 1024."""
+FEWEST = 16
+"""Recent targets without which there is no comparison: a trial leaves few."""
+APART = 1e6
+"""Ratio of the variances of all targets and of recent ones from which on the recent ones replace the others."""
+FEW = 10.0
+"""Least ratio of the variance of all targets to the squared distance of their mean from that of recent ones, for that.
+If a share p of all is far away, the ratio is (1 - p) / p: from a tenth on they are no outliers, but another level."""
 
 
 class TargetHistory(NamedTuple):
@@ -77,10 +89,11 @@ def is_wild(history: TargetHistory, y: float) -> bool:
 
 
 @kernel
-def advance(history: TargetHistory, y: float, wild: bool) -> None:
-    """Add the next target, |y| <= LARGEST, to the history."""
-    last, run, reach = history.last, history.run, history.reach
-    if history.rows[NOW] == 0:
+def advance(history: TargetHistory, y: float, wild: bool) -> bool:
+    """Add the next target, |y| <= LARGEST; return whether another scale has replaced the current one."""
+    last, run, reach, rows = history.last, history.run, history.reach, history.rows
+    replaced = False
+    if rows[NOW] == 0:
         for i in range(LAGS):
             last[i] = y
     if not wild:
@@ -88,18 +101,38 @@ def advance(history: TargetHistory, y: float, wild: bool) -> None:
         reach[0] = max(reach[0] * NARROWER, WILD)
     elif run[0] == 0:
         reach[0] *= WIDER
+        put(history, TRIAL, 0.0, 0.0, 0.0, 0)
     if wild or run[0] > 0:
-        count_in(history, TRIAL, y, history.rows[TRIAL] > 0)
+        count_in(history, TRIAL, y, rows[TRIAL] > 0)
         run[0] += 1 if wild else -1
+        replaced = run[0] == RUN
+        ended = replaced or run[0] == 0
+    else:
+        ended = rows[NOW] > LAST_LOOK
+        if not ended:
+            count_in(history, TRIAL, y, rows[TRIAL] > 0)
+            ended = rows[NOW] >= FIRST_LOOK and rows[NOW] & (rows[NOW] - 1) == 0
+            replaced = ended and is_too_large(history)
     history.wild[0] = 1 if wild and run[0] < RUN else 0
-    if run[0] == RUN:
-        put(history, NOW, history.mean[TRIAL], history.squares[TRIAL], history.changes[TRIAL], history.rows[TRIAL])
+    if replaced:
+        put(history, NOW, history.mean[TRIAL], history.squares[TRIAL], history.changes[TRIAL], rows[TRIAL])
         run[0] = 0
-    if run[0] == 0:
+    if ended:
         put(history, TRIAL, 0.0, 0.0, 0.0, 0)
     for i in range(LAGS - 1, 0, -1):
         last[i] = last[i - 1]
     last[0] = y
+    return replaced
+
+
+@fragment
+def is_too_large(history: TargetHistory) -> bool:
+    """Whether the current scale is that of a few far targets, by the recent ones; constant ones say nothing."""
+    rows, squares = history.rows, history.squares
+    if rows[TRIAL] < FEWEST or squares[TRIAL] <= 0.0:
+        return False
+    away, variance = history.mean[NOW] - history.mean[TRIAL], squares[NOW] / rows[NOW]
+    return variance > max(APART * (squares[TRIAL] / rows[TRIAL]), FEW * away * away)
 
 
 @fragment

@@ -158,6 +158,35 @@ def test_one_wild_target_spoils_nothing(at: int, wild: float) -> None:
     assert errors_on(X, y)[at + 500 :].mean() < 1.02 * clean, "it was 480 to 5000 times as much, for thousands of rows"
 
 
+@pytest.mark.parametrize("d", [5, 100])
+@pytest.mark.parametrize("at", [[0], [2], [0, 1, 2, 3, 4], [1, 20]])
+def test_far_targets_among_the_first_spoil_nothing(at: list[int], d: int) -> None:
+    """Among the first five none is called wild, and then the next far one is not either."""
+    X = noise(4000, d)
+    y = X[:, :5].sum(axis=1) / 5**0.5 + 0.3 * np.random.default_rng(9).standard_normal(4000)
+    clean = errors_on(X, y)[2000:].mean()
+    y[at] = 1e12 * (1.0 + np.arange(len(at)))
+    assert errors_on(X, y)[2000:].mean() < 1.02 * clean, "it was 1e8 to 1e15 times as much for good"
+
+
+def test_two_levels_are_no_far_targets() -> None:
+    """Those of a machine, on and off by turns, then off for 512 rows: its scale holds all of them."""
+    on = np.arange(1500) % 2.0
+    on[512:1024] = 0.0
+    y = 1e6 * on + np.random.default_rng(9).standard_normal(1500)
+    learner, score = create("auto", 3, task="regression"), np.empty((1500, 1))
+    learner.predict_then_update(np.c_[noise(1500, 2), on], y, score)
+    assert learner.state["history.rows"][0] == 1500
+
+
+def test_a_far_target_before_a_jump_spoils_nothing() -> None:
+    """The trial that follows the jump begins with it."""
+    (X, y), clean = linear_targets(4000), clean_errors()[2500:4000].mean()
+    y[1000] = 1e12
+    y[1001:] += 1000.0
+    assert errors_on(X, y)[2500:].mean() < 1.1 * clean
+
+
 @pytest.mark.parametrize("at", [100, 1000, 5000])
 @pytest.mark.parametrize(("level", "scale"), [(1e6, 1.0), (-1e6, 1.0), (0.0, 1000.0), (1e6, 1000.0)])
 def test_where_targets_jump_it_follows(at: int, level: float, scale: float) -> None:
@@ -189,7 +218,19 @@ def test_wild_targets_are_to_the_learner_what_they_are_to_the_oracle(budget: flo
     y[200:] += 1e5  # followed
     y[300:] *= 30.0 * (np.random.default_rng(5).random(200) < 0.8)  # four of five are wild
     y[400:410] = np.nan
-    score = np.empty((500, 1))
+    equal_the_oracle(X, y, budget)
+
+
+@pytest.mark.parametrize("budget", [30.0, 0.05])
+def test_far_targets_among_the_first_are_to_the_learner_what_they_are_to_the_oracle(budget: float) -> None:
+    X, y = linear_targets(200)
+    y[[0, 3, 40]] = 1e8, -1e9, 1e7
+    y[90:94] = np.nan
+    equal_the_oracle(X, y, budget)
+
+
+def equal_the_oracle(X: np.ndarray, y: np.ndarray, budget: float) -> None:
+    score = np.empty((len(X), 1))
     create("auto", 5, task="regression", budget=budget).predict_then_update(X, y, score)
     expected = np.array(run(Auto(5, 0, "regression", budget=budget), X.tolist(), y.tolist()))
     np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)

@@ -31,16 +31,27 @@ class Scale:
         self.squares += away * (y - self.mean)
 
 
+def scale_of(targets):
+    scale = Scale()
+    for before, target in zip([targets[0], *targets], targets, strict=False):
+        scale.learn(target, target - before)
+    return scale
+
+
 class Past:
     """The last five targets, newest first, and their scale; a target beyond `reach` deviations is wild.
 
     Wild targets are left out of the scale and start a trial, a list of all targets from then on. Once wild ones lead by
     five, the scale is recomputed from the trial, which then ends; it also ends once both kinds are equally many.
+
+    Until the scale counts 1,024 targets, those since the last trial or look are recent. A look, at 32 targets, 64 and
+    so on, takes the scale of at least 16 of them if its variance is below a millionth, and not 0, and less than a tenth
+    of all targets is far away.
     """
 
     def __init__(self):
         self.scale, self.trial, self.last = Scale(), [], [0.0] * 5
-        self.reach, self.after_wild = 20.0, False
+        self.reach, self.after_wild, self.recent = 20.0, False, []
 
     def of_levels(self):
         return self.scale.deviation(self.scale.squares)
@@ -75,17 +86,25 @@ class Past:
         else:
             self.scale.learn(y, 0.0 if self.after_wild else y - self.last[0])
             self.reach = max(self.reach * (1.0 - 1.0 / 4096.0), 20.0)
-        self.after_wild = wild
+        self.after_wild, replaced = wild, False
         if wild or self.trial:
+            self.recent = []
             self.trial.append((y, wild))
-            if self.balance() == 5:
-                self.scale, self.after_wild, before = Scale(), False, self.trial[0][0]
-                for target, _ in self.trial:
-                    self.scale.learn(target, target - before)
-                    before = target
+            replaced = self.balance() == 5
+            if replaced:
+                self.scale, self.after_wild = scale_of([target for target, _ in self.trial]), False
             if self.balance() in (0, 5):
                 self.trial = []
+        elif self.scale.rows <= 1024:
+            self.recent.append(y)
+            if self.scale.rows in (32, 64, 128, 256, 512, 1024):
+                recent, self.recent = scale_of(self.recent), []
+                away, variance = self.scale.mean - recent.mean, self.scale.squares / self.scale.rows
+                smaller = recent.squares > 0.0 and variance > 1e6 * (recent.squares / recent.rows)
+                replaced = recent.rows >= 16 and smaller and variance > 10.0 * away**2
+                self.scale = recent if replaced else self.scale
         self.last = [y, *self.last[:4]]
+        return replaced
 
 
 class Steps:
@@ -286,8 +305,8 @@ class Targets:
             self.teach(z, y)
         wild, known = self.past.wild(y), self.past.scale.rows > 0
         mean, deviation = self.past.scale.mean, self.past.of_levels()
-        self.past.learn(y)
-        if self.wide and known and not wild:
+        replaced = self.past.learn(y)
+        if self.wide and known and not wild and not replaced:
             after = self.past.of_levels()
             self.wide.follow(deviation / after, (mean - self.past.scale.mean) / after)
 
