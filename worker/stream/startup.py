@@ -37,6 +37,8 @@ from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 class ClusterFacts(NamedTuple):
     """What a worker learns of the cluster before it joins the group."""
 
+    partitions: int
+    """Number of partitions of the input."""
     initial_partitions: int
     """Number of partitions that the input had when the group started."""
     broker_session_ms: int
@@ -151,7 +153,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
         initial = claim_ownership(settings, wanted)
-    return ClusterFacts(initial, session_ms, settings.topics.models in present)
+    return ClusterFacts(wanted, initial, session_ms, settings.topics.models in present)
 
 
 def require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:

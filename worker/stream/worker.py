@@ -117,6 +117,7 @@ class Worker:
         check_properties(self.settings)
         cluster = prepare_topics(self.settings, self.event_log)
         self._restores.initial_partitions = cluster.initial_partitions
+        self.reporter.health.input_partitions = cluster.partitions
         # Before subscribing: a member that compiles does not poll.
         compiled = self._model_changes.prepare(cluster.has_plans, lambda: self.stopping, kernels)
         self.event_log.event("kernels are compiled", compiled=compiled)
