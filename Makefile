@@ -69,8 +69,8 @@ docs: setup  ## Build the documents as a site in build/site; fails at a link tha
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-tutorials: setup  ## Type every command of the tutorials and of pages that go on from them, on a real Kafka
-	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/unit/library/test_page.py tests/unit/library/test_notebook.py tests/unit/test_readme.py
+tutorials: setup  ## Type every command of the tutorials, the README and the how-to pages, on a real Kafka
+	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/broker/test_pages.py tests/unit/library/test_page.py tests/unit/library/test_notebook.py tests/unit/test_readme.py
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours

@@ -1,0 +1,64 @@
+"""The commands of a page, typed as its reader does: in order, in one shell, in one folder, on a real Kafka."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.process import ROOT, clean_environment
+
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A code block: its language (empty for commands to type), and its content."""
+NOT_TYPED = r"pip install|make |driftway broker$"
+"""Beginnings of lines that the test's environment does not need."""
+READER = r"""
+worker=
+end_worker() { if [ "$worker" ]; then kill "$worker"; wait "$worker"; worker=; fi; }
+trap end_worker EXIT
+driftway() {
+  case " $* " in
+    *" --stop-at-end "* | *" --once "*) command driftway "$@" ;;
+    *" worker "*)
+      end_worker
+      command driftway "$@" --stop-at-end
+      echo > worker.log
+      command driftway "$@" 2>> worker.log & worker=$!
+      until grep -q " running " worker.log; do kill -0 "$worker"; sleep 0.1; done ;;
+    *" watch "*) command driftway "$@" --once ;;
+    *" --loop "*) timeout --signal INT 10 driftway "$@" || test $? = 124 ;;
+    *) command driftway "$@" ;;
+  esac
+}
+"""
+"""What readers do by hand: they leave a worker running beside the next commands, and end what would never end.
+
+A worker first reads what is there, so that the next commands find its outputs. The next worker takes its place.
+"""
+
+
+def commands(page: str, *left_out: str) -> str:
+    """Return a page's commands in order, without lines that begin with one of these expressions."""
+    blocks = [text for language, text in FENCED.findall((ROOT / page).read_text(encoding="utf-8")) if not language]
+    skipped = re.compile("|".join((NOT_TYPED, *left_out)))
+    return "".join(line for line in "".join(blocks).splitlines(keepends=True) if not skipped.match(line))
+
+
+def type_in(script: str, kafka: str, folder: Path, **variables: str) -> str:
+    """Type commands in a shell that knows `driftway` and the broker; return what was printed."""
+    here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", READER + script.replace("localhost:9092", kafka)],
+        cwd=folder,
+        env=clean_environment(DRIFTWAY_BOOTSTRAP=kafka, PATH=here, PYTHONPATH=str(ROOT), **variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
