@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.engine.state import Fields
 from driftway.learners.learner import Learner
+from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.factory import make_learner
 from driftway.worker.state.model import Model
 
 INTERCEPT = "(intercept)"
@@ -27,18 +33,30 @@ def describe(model: Model, offset: int) -> dict[str, Any]:
         "maps": [spec.text for spec in settings.maps],
         "features": names if model.schema is not None else None,
         "learners": [
-            {"learner": name, **_parts(learner, [] if settings.maps else names, classes), "metrics": points[name]}
-            for name, learner in zip(settings.names, model.learners, strict=False)
+            {"learner": name, **_parts(learner, *_names(spec, settings, names), classes), "metrics": points[name]}
+            for name, spec, learner in zip(settings.names, settings.specs, model.learners, strict=False)
         ],
     }
 
 
-def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, Any]:
+def _names(spec: Spec, settings: ModelSettings, names: list[str]) -> tuple[list[str], Fields]:
+    """The names of a learner's features, and the arrays that it has with another number of features.
+
+    With feature maps there are no names, because the numbers belong to mapped features.
+    """
+    if settings.maps:
+        return [], {}
+    for d in {2, 3, 6, len(names) + 1} - {len(names)}:  # some learners need pairs of features, or triplets
+        with suppress(Failure, ValueError):
+            return names, make_learner(spec, settings, d).state.fields
+    return names, {}
+
+
+def _parts(learner: Learner, names: list[str], of_others: Fields, classes: list[str]) -> dict[str, Any]:
     """A learner's parameters, and its arrays sorted by shape.
 
     `counters` has the arrays of length 1; `by_feature` those of length d, or d + 1 with the intercept, and those with
-    one such row per class; `arrays` all others. With feature maps there are no names, because the numbers belong to
-    mapped features.
+    one such row per class, unless the learner has the same with another d (`of_others`); `arrays` all others.
     """
     identity, d = learner.identity(), len(names)
     counters: dict[str, Any] = {}
@@ -48,9 +66,11 @@ def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, 
         array = learner.state[name]
         if array.shape == (1,):
             counters[name] = array[0].item()
-        elif names and array.shape in ((d,), (d + 1,)):
+        elif not names or array.shape == of_others.get(name, ("", ()))[1]:
+            arrays[name] = {"shape": list(array.shape), **_summary(array), "values": array}
+        elif array.shape in ((d,), (d + 1,)):
             by_feature[name] = array
-        elif names and array.shape in ((len(classes), d), (len(classes), d + 1)) and len(set(array.shape)) > 1:
+        elif array.shape in ((len(classes), d), (len(classes), d + 1)) and len(set(array.shape)) > 1:
             by_feature.update({f"{name}[{word}]": array[k] for k, word in enumerate(classes)})
         else:
             arrays[name] = {"shape": list(array.shape), **_summary(array), "values": array}

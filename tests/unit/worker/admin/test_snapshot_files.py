@@ -114,6 +114,14 @@ def test_weights_of_several_classes_are_columns() -> None:
     assert np.array(list(columns.values())).tolist() == weight.tolist()
 
 
+def test_what_has_as_many_numbers_as_there_are_features_by_chance_is_not_by_feature() -> None:
+    """The state of a forest's random numbers has four words, however many features there are."""
+    (fields,) = describe(learned("auto", names=NAMES), 200)["learners"]
+    assert "forests.careful.trees.words" in fields["arrays"]
+    assert {"standardize.mean", "standardize.recent_mean"} <= set(fields["by_feature"])
+    assert [name for name in fields["by_feature"] if not name.startswith("standardize.")] == []
+
+
 def test_mapped_features_have_no_names() -> None:
     model = learned("perceptron", maps=(model_settings("hashing:buckets=4").specs))
     (fields,) = describe(model, 200)["learners"]
