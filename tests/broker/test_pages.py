@@ -20,6 +20,7 @@ from tests.support.typed import commands, type_in
 
 SEA = "driftway replay sea --to EVENTS --partitions 2\n"
 GROUP = f"{SEA}driftway worker --input EVENTS --group sea --stop-at-end\n"
+SECONDS = 600.0
 SALES = commands("docs/tutorial/from-a-csv.md")
 
 
@@ -106,7 +107,7 @@ PAGES = {
         ("wrote events.driftway", "test error ", r" electricity +frozen:"), SEA, words={"500000": "20000"}
     ),
     "docs/how-to/upgrade.md": Page(("EVENTS holds: 50,000 events", r" +25000 .*<- committed"), GROUP),
-    "docs/how-to/use-predictions-as-a-table.md": Page((), SEA),
+    "docs/how-to/use-predictions-as-a-table.md": Page((r"\{'kind': 'binary', ",), SEA),
     "docs/how-to/watch-for-drift.md": Page((), SEA),
     "docs/reference/events.md": Page(
         ('label = "fraud" ',), "driftway replay orders.jsonl --raw --to ORDERS --partitions 2\n"
@@ -168,6 +169,7 @@ def files(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.xdist_group("pages")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -177,7 +179,7 @@ def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path, reque
         script = before + commands(page, *left_out)
         for word, other in {**words, "http://localhost:8081": registry.url, "8000": str(free_port())}.items():
             script = script.replace(word, other)
-        shown = type_in(script, kafka.bootstrap, tmp_path, DRIFTWAY_DATA=str(tmp_path))
+        shown = type_in(script, kafka.bootstrap, tmp_path, SECONDS, DRIFTWAY_DATA=str(tmp_path))
     missing = [text for text in prints if re.search(f"^{text}", shown, re.MULTILINE) is None]
     assert missing == [], shown
 

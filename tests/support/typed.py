@@ -46,7 +46,7 @@ def commands(page: str, *left_out: str) -> str:
     return "".join(line for line in "".join(blocks).splitlines(keepends=True) if not skipped.match(line))
 
 
-def type_in(script: str, kafka: str, folder: Path, **variables: str) -> str:
+def type_in(script: str, kafka: str, folder: Path, seconds: float = 240.0, **variables: str) -> str:
     """Type commands in a shell that knows `driftway` and the broker; return what was printed."""
     here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -57,7 +57,7 @@ def type_in(script: str, kafka: str, folder: Path, **variables: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=280,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]
