@@ -12,7 +12,7 @@ from tests.support.process import ROOT, clean_environment
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A code block: its language (empty for commands to type), and its content."""
-NOT_TYPED = r"pip install|make |driftway broker$"
+NOT_NEEDED = r"pip install|make |driftway broker$"
 """Beginnings of lines that the test's environment does not need."""
 READER = r"""
 worker=
@@ -42,22 +42,24 @@ A worker first reads what is there, so that the next commands find its outputs. 
 def commands(page: str, *left_out: str) -> str:
     """Return a page's commands in order, without lines that begin with one of these expressions."""
     blocks = [text for language, text in FENCED.findall((ROOT / page).read_text(encoding="utf-8")) if not language]
-    skipped = re.compile("|".join((NOT_TYPED, *left_out)))
+    skipped = re.compile("|".join((NOT_NEEDED, *left_out)))
     return "".join(line for line in "".join(blocks).splitlines(keepends=True) if not skipped.match(line))
 
 
 def type_in(script: str, kafka: str, folder: Path, seconds: float = 240.0, **variables: str) -> str:
-    """Type commands in a shell that knows `driftway` and the broker; return what was printed."""
+    """Type commands in a shell that knows `driftway` and the broker; return what was printed.
+
+    `timeout` ends everything that the shell has started, too.
+    """
     here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-e", "-c", READER + script.replace("localhost:9092", kafka)],
+        ["timeout", str(seconds), "bash", "-e", "-c", READER + script.replace("localhost:9092", kafka)],
         cwd=folder,
         env=clean_environment(DRIFTWAY_BOOTSTRAP=kafka, PATH=here, PYTHONPATH=str(ROOT), **variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]

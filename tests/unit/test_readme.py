@@ -19,6 +19,7 @@ from driftway.producers.streams.files import suffix_of
 from driftway.producers.streams.options import parse_spec
 from driftway.producers.streams.registry import GENERATORS, find_recipe
 from driftway.worker.evaluation.river.spec import spec_of
+from tests.support.typed import FENCED
 
 ROOT = Path(__file__).parents[2]
 KINDS_OF_PAGES = "tutorial", "how-to", "reference", "reference/commands", "explanation"
@@ -30,8 +31,6 @@ PAGES = [
     *(page for kind in KINDS_OF_PAGES for page in sorted((ROOT / "docs" / kind).glob("*.md"))),
 ]
 MOST_LINES, LONGEST_LINE = 200, 160
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-"""A code block: its language (empty for a shell), and its content."""
 COLUMNS = 12
 """Number of features if the line names none; enough for pairs and triplets of items."""
 
