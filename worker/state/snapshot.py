@@ -357,9 +357,11 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
     for key in {**ours, **theirs}:
         made, has = theirs.get(key), ours.get(key)
         if key != "states" and made != has:
-            name, made_with, has_now = in_words(key, made, has)
-            way_out = "; --plan from-options makes the options the next plan" if is_plannable(key, made, has) else ""
-            raise ForeignSnapshot(f"the snapshot was made with {name} {made_with}, this worker has {has_now}{way_out}")
+            name, made_with, now = in_words(key, made, has)
+            way_out = "give it the options that the group began with"
+            if is_plannable(key, made, has):
+                way_out = "--plan from-options makes the options the next plan"
+            raise ForeignSnapshot(f"the snapshot was made with {name} {made_with}, this worker has {now}; {way_out}")
 
 
 def _require_features(saved: SavedState, model: Model) -> None:

@@ -185,4 +185,5 @@ def test_a_model_with_a_map_continues_only_from_its_own_snapshot() -> None:
             with pytest.raises(snapshot.ForeignSnapshot) as caught:
                 snapshot.read(blob, successor)
             parsed, has = "dfop" + one.maps_suffix, "dfop" + other.maps_suffix
-            assert str(caught.value) == f"the snapshot was made with learners {parsed}, this worker has {has}"
+            differs = f"the snapshot was made with learners {parsed}, this worker has {has}"
+            assert str(caught.value) == f"{differs}; give it the options that the group began with"
