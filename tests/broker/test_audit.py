@@ -342,6 +342,7 @@ def test_an_audit_reports_truncated_predictions(kafka: str) -> None:
     account = require_passed(scenario)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]
+    assert "label" not in audit(scenario).stdout, "events whose predictions are gone are no labels"
 
 
 @pytest.mark.slow

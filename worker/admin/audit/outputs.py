@@ -17,6 +17,7 @@ from driftway.worker.admin.audit.diff import (
     input_offset,
     shown,
 )
+from driftway.worker.admin.audit.report import AuditReport
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.wire.columns import BytesColumn
@@ -219,9 +220,15 @@ class PredictionComparison(TopicComparison):
         self.columns = stream.columns
         self.schemas = set[tuple[str, int]]()
         """Format and id of each schema in a registry that was found."""
+        self.recomputed = 0
+        """Predictions that were compared, or that the topic no longer has."""
 
     def identity(self, message: Any) -> RecordIdentity:
         return message.key(), message.value(), tuple(message.headers())
+
+    def report_to(self, report: AuditReport) -> None:
+        """Write into the report what was compared."""
+        report.predictions, report.rows, report.schemas = self.matched, self.recomputed, sorted(self.schemas)
 
     def require_columns(self, keys: BytesColumn, values: BytesColumn, headers: Headers | None = None) -> None:
         """As `require`, in one comparison if all are equal; `headers` is None if no record has any or none were read.
@@ -232,6 +239,7 @@ class PredictionComparison(TopicComparison):
             As `require`.
         """
         found, n = self.columns(len(values)), len(values)
+        self.recomputed += n
         if same(found.keys, keys) and same(found.values, values) and found.headers == headers:
             self.stream.drop(n)
             self.matched += n

@@ -352,8 +352,8 @@ class PartitionAudit:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
         report = self.report
-        report.predictions, report.set_aside = self.predictions.matched, self.rejections.set_aside
-        report.schemas = sorted(self.predictions.schemas)
+        self.predictions.report_to(report)
+        report.set_aside = self.rejections.set_aside
         report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans

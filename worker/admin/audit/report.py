@@ -67,6 +67,8 @@ class AuditReport:
     end: int = 0
     records: int = 0
     predictions: int = 0
+    rows: int = 0
+    """Events whose prediction was recomputed, whether or not the topic of predictions still has it."""
     challengers: int = 0
     """Predictions of challengers."""
     schemas: list[tuple[str, int]] = field(default_factory=list)
@@ -82,6 +84,11 @@ class AuditReport:
     unchecked: list[str] = field(default_factory=list)
     rejected: dict[str, int] = field(default_factory=dict)
     """Kind of reason -> rejections."""
+
+    @property
+    def labels(self) -> int:
+        """Records that are labels of earlier events."""
+        return self.records - self.rows - sum(self.rejected.values())
 
     @property
     def empty(self) -> bool:

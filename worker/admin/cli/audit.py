@@ -156,11 +156,11 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     snapshots = sum(one.snapshots for one in accounts)
     events = sum(one.predictions + one.rejections for one in accounts)
-    later, labels = sum(one.records for one in accounts) - events, sum(one.set_aside for one in accounts)
+    later, labels = sum(one.labels for one in accounts), sum(one.set_aside for one in accounts)
     console.print(
         f"{name} holds: {plural(events, 'event has', 'events have')} exactly one prediction or rejection"
         + f"{' each' * (events > 1)}, every byte as recomputed, "
-        + (f"{plural(later, 'other record is a label', 'other records are labels')}, " if later > 0 else "")
+        + (f"{plural(later, 'other record is a label', 'other records are labels')}, " if later else "")
         + (f"{plural(labels, 'label was set aside', 'labels were set aside')}, " if labels else "")
         + f"and {plural(snapshots, 'snapshot is the recomputed state', 'snapshots are the recomputed state')}.",
         soft_wrap=True,
