@@ -1,4 +1,4 @@
-"""Topics change while a worker runs: outputs are deleted, the label topic gets more partitions."""
+"""Topics change while a worker runs: input or outputs are deleted, the label topic gets more partitions."""
 
 from __future__ import annotations
 
@@ -45,6 +45,20 @@ def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_repor
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
         assert worker.stderr.count("labels not read") == 1
+
+
+@pytest.mark.slow
+def test_a_worker_whose_input_is_deleted_ends_with_the_reason(kafka: str, topic: str, group: str) -> None:
+    """The cluster answers all the time: nothing is logged of an outage."""
+    create_topic(kafka, topic, 2)
+    produce(kafka, topic, events(0, ROWS))
+    with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
+        await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
+        client = admin(kafka)  # keep a reference: a collected client never answers
+        client.delete_topics([topic])[topic].result(timeout=END_SECONDS)
+        assert worker.wait() == 1, worker.summary()
+        assert f"topic {topic} no longer exists: it was deleted" in worker.stderr
+        assert "does not answer" not in worker.stderr
 
 
 def predicted(kafka: str, topic: str) -> list[int]:

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from driftway.worker.errors import Failure, Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
-from driftway.worker.kafka.error_handling import message_of
+from driftway.worker.kafka.error_handling import MISSING, message_of
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.log_reader.visibility import VisibleEnds
 from driftway.worker.kafka.topics import grow_command, partition_counts
@@ -224,7 +224,11 @@ class HealthMonitor:
 
     def _ask_for_logs(self, reader: Consumer) -> None:
         """Ask for the ends of the input's logs, and for the partitions of the shares and of the label topic."""
-        self._ask_for_ends(reader)
+        try:
+            self._ask_for_ends(reader)
+        except KafkaException as error:  # the consumer says that the input was deleted: the cluster does answer
+            if error.args[0].code() not in MISSING:
+                raise
         if self.settings.topics.shared:
             self.shares_partitions = _partitions_of(self.settings.topics.shares, reader)
         if self.settings.label_topic:
