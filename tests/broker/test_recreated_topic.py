@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition
 
 from driftway.worker.admin.schema.topic import SampleReader
 from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TopicMissing
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.wire.codec import read_json
 from tests.support.fault_scenario import FaultScenario
@@ -251,3 +252,10 @@ def test_a_metadata_request_sent_too_early_is_sent_again(kafka: str) -> None:
     ids.begin(time.monotonic())
     empty(kafka, topic, 1)
     assert ids.ask(Deadline(10)).input not in (None, old.input)
+
+
+def test_the_missing_one_of_two_topics_is_named(kafka: str) -> None:
+    topic, labels = create_topic(kafka, unique("events")), unique("labels")
+    for names, missing in (((topic, labels), labels), ((labels, topic), labels)):
+        with pytest.raises(TopicMissing, match=f"^topic {missing} does not exist: "):
+            TopicIdReader(SampleReader(kafka, {}), *names).ask(Deadline(10))

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from driftway.worker.kafka.client_config import ClientConfig, admin_client
 from driftway.worker.kafka.cluster import CLEANUP, settings_of_topics
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
+from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query, with_context
 
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
@@ -123,7 +123,7 @@ class TopicIdReader:
             except KafkaException as error:
                 code, sentence = error.args[0].code(), error.args[0].str()
                 if code in MISSING:
-                    raise TopicMissing(f"topic {' or '.join(self._topics)} does not exist: {sentence}") from None
+                    raise TopicMissing(sentence) from None
                 if code in NO_IDS:
                     return TopicIds()
                 if code != KafkaError._TIMED_OUT or deadline.passed:
@@ -132,15 +132,31 @@ class TopicIdReader:
 
     def _describe(self, seconds: float) -> list[str | None]:
         request, self._request = self._request or self._send(seconds), None
-        found = [getattr(request.answers[name].result(), "topic_id", None) for name in self._topics]
+        found = [_id_in(request.answers[name], name) for name in self._topics]
         self.asked_at = request.sent_at
-        return [topic_id_text(one) for one in found]
+        return found
 
     def _send(self, seconds: float) -> Request:
         if self._client is None:
             self._client = admin_client(self._config.bootstrap, self._config.passthrough)
         now = time.monotonic()
         return Request(now, self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds))
+
+
+def _id_in(answer: Any, topic: str) -> str | None:
+    """Return the id in the description of a topic.
+
+    Raises
+    ------
+    KafkaException
+        There is none; that of a missing topic names it.
+    """
+    try:
+        return topic_id_text(getattr(answer.result(), "topic_id", None))
+    except KafkaException as error:
+        if error.args[0].code() not in MISSING:
+            raise
+        raise with_context(f"topic {topic} does not exist", error.args[0]) from None
 
 
 def topic_id_text(topic_id: Any) -> str | None:
