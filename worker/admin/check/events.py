@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
+from driftway.worker.admin.check.retention import in_words
 from driftway.worker.admin.check.sample import Decoded, LabelMatches, Sample
 from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.settings import WorkerSettings
@@ -17,6 +18,9 @@ GROUP = "events"
 AHEAD_MS, FAR_AHEAD_MS = 5_000, 3_600_000
 """How far a record may be ahead of this machine's clock; and the default of `message.timestamp.after.max.ms`: records
 that are further ahead of the broker's clock are refused, and a worker stamps its outputs by its own."""
+
+WRONG_SHARE = 10
+"""One wrong timestamp in so many is harmless: a worker corrects single ones (docs/decisions/0040)."""
 
 
 def check_registry(settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
@@ -178,6 +182,13 @@ def _matches(found: LabelMatches, commands: Commands) -> Iterator[Finding]:
             f"and would be set aside: the first is {found.example}"
         )
         yield Finding(GROUP, "ids of labels", WARNING, sentence, commands.note("write the id as the events have it"))
+    elif (wrong := max(found.early, found.late)) > found.here // WRONG_SHARE:
+        why = "before that of their event, so they would be taken before it and set aside"
+        if found.late > found.early:
+            why = f"more than {in_words(found.longest_ms)} after that of their event, which would not wait so long"
+        sentence = f"{wrong:,} of {plural(labels, 'label')} have a timestamp {why}: {found.mistimed}"
+        command = commands.note("write timestamps in ms since 1970, by the clock of the events' producer")
+        yield Finding(GROUP, "times of labels", WARNING, sentence, command)
     elif labels:
         yield Finding(
             GROUP,

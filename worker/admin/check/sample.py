@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from driftway.worker.kafka.log_reader.visibility import end_of_visible
 from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.factory import make_decoder
 from driftway.worker.wire.codec import NULL
+from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Batch, Records, RejectedEvent, Schema
 from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.scanner import NO_TIME
@@ -25,6 +27,23 @@ from driftway.worker.wire.writer import Column
 
 MOST_PARTITIONS = 16
 """Partitions that are looked into, evenly spread over all: each needs clients of its own."""
+
+
+DAY_MS = 86_400_000
+YEAR_MS = 365 * DAY_MS
+NO_STAMP = -1
+
+
+class SampledLabel(NamedTuple):
+    """The label of an earlier event."""
+
+    name: bytes
+    """JSON text of the event's id."""
+    partition: int
+    place: str
+    """Topic, partition and offset."""
+    stamp: int
+    """Its timestamp, in ms; NO_STAMP where none matters."""
 
 
 @dataclass
@@ -79,41 +98,64 @@ class LabelMatches:
 
     Parameters
     ----------
+    longest_ms : int
+        How long after its event a label of a topic of its own may be stamped.
     places : dict
-        JSON text of an event's id -> the partitions that have it, and where it was seen first.
+        JSON text of an event's id -> the partitions that have it, each with the event's timestamp, and where it was
+        seen first.
     here, elsewhere, unlike : int
         Labels whose event is in the same partition; in another one; whose id is text where an event has the same digits
         as a number, or the reverse.
-    example : str
-        Where the first label is that does not find its event, and where the event is.
+    early, late : int
+        Labels of a topic of their own, of those in the partition of their event, that are stamped before it, or more
+        than `longest_ms` after it.
+    example, mistimed : str
+        Where the first label is that does not find its event, or has such a timestamp, and where the event is.
     """
 
-    places: dict[bytes, tuple[set[int], str]] = field(default_factory=dict)
+    longest_ms: int = YEAR_MS
+    places: dict[bytes, tuple[dict[int, int], str]] = field(default_factory=dict)
     here: int = 0
     elsewhere: int = 0
     unlike: int = 0
+    early: int = 0
+    late: int = 0
     example: str = ""
+    mistimed: str = ""
 
-    def add_events(self, topic: str, batch: Batch) -> None:
+    def add_events(self, topic: str, records: Records, batch: Batch) -> None:
         """Note the events of a partition."""
-        for name, offset in zip(_names(batch.ids), batch.offsets.tolist(), strict=True):
-            partitions, _ = self.places.setdefault(name, (set(), f"{topic}/{batch.partition}@{offset}"))
-            partitions.add(batch.partition)
+        stamps = _stamps_at(records, batch.offsets)
+        for name, offset, stamp in zip(_names(batch.ids), batch.offsets.tolist(), stamps, strict=True):
+            partitions, _ = self.places.setdefault(name, ({}, f"{topic}/{batch.partition}@{offset}"))
+            partitions.setdefault(batch.partition, stamp)
 
-    def count(self, labels: list[tuple[bytes, int, str]]) -> None:
-        """Count labels: JSON text of the id, partition, and where the label is."""
-        for name, partition, at in labels:
+    def count(self, labels: list[SampledLabel]) -> None:
+        """Count labels."""
+        for name, partition, at, stamp in labels:
             if name == NULL:
                 continue
             other = name[1:-1] if name[:1] == b'"' else b'"%s"' % name
             known, like = self.places.get(name), self.places.get(other)
             if known is not None and partition in known[0]:
                 self.here += 1
+                self._compare_stamps(at, stamp, known[0][partition], known[1])
             elif known is not None or like is not None:
                 self.elsewhere += known is not None
                 self.unlike += known is None
                 event = (known or like or (set(), ""))[1]
                 self.example = self.example or f"{at}, and its event {event}"
+
+    def _compare_stamps(self, at: str, label: int, event: int, place: str) -> None:
+        """Count a label whose timestamp, in ms, is before that of its event, or long after it."""
+        if label < 0 or event < 0:
+            return
+        apart = label - event
+        self.early += apart < 0
+        self.late += apart > self.longest_ms
+        if apart < 0 or apart > self.longest_ms:
+            which = "before" if apart < 0 else "after"
+            self.mistimed = self.mistimed or f"{at} is {_span(abs(apart))} {which} {place}"
 
 
 @dataclass
@@ -155,7 +197,9 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
     model = settings.model if settings.model.max_rejected is None else replace(settings.model, max_rejected=None)
     chosen = sorted(positions)[:: -(-len(positions) // MOST_PARTITIONS)] if positions else []
     each = max(2, rows // max(1, len(chosen)))
-    late: list[tuple[bytes, int, str]] = []
+    late: list[SampledLabel] = []
+    if model.wait is not None and model.wait.millis:
+        sample.matches.longest_ms = model.wait.millis
     for partition in chosen:
         decoder = make_decoder(model, lambda schema: schema)
         for records in _parts(settings, settings.input, partition, _begin(settings, positions[partition]), each):
@@ -165,25 +209,38 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
             sample.events.timed += int((batch.t != NO_TIME).sum())
             sample.events.identified += sum(name != NULL for name in _names(batch.ids))
             sample.events.labels += 0 if batch.labels is None else len(batch.labels)
-            sample.matches.add_events(settings.input, batch)
-            late += _labels_of(settings.input, batch)
+            sample.matches.add_events(settings.input, records, batch)
+            late += _labels_of(settings.input, None, batch)
         if partition < labels:
             for records in _parts(settings, settings.label_topic, partition, None, each):
                 batch = decoder.decode(replace(records, label_offsets=np.asarray(records.offsets)))
                 _count(sample.labels, settings.label_topic, records, batch.rejected)
                 sample.labels.labels += 0 if batch.labels is None else len(batch.labels)
-                late += _labels_of(settings.label_topic, batch)
+                late += _labels_of(settings.label_topic, records, batch)
         sample.schema = sample.schema or decoder.schema
     sample.matches.count(late)
     return sample
 
 
-def _labels_of(topic: str, batch: Batch) -> list[tuple[bytes, int, str]]:
-    """Return the id, the partition and the place of the labels of earlier events."""
+def _labels_of(topic: str, records: Records | None, batch: Batch) -> list[SampledLabel]:
+    """Return the labels of earlier events; `records` are those of a label topic, None if these are the input's."""
     if batch.labels is None:
         return []
-    pairs = zip(_names(batch.labels.ids), batch.labels.offsets.tolist(), strict=True)
-    return [(name, batch.partition, f"{topic}/{batch.partition}@{offset}") for name, offset in pairs]
+    offsets = batch.labels.offsets
+    stamps = [NO_STAMP] * len(offsets) if records is None else _stamps_at(records, offsets)
+    found = zip(_names(batch.labels.ids), offsets.tolist(), stamps, strict=True)
+    return [SampledLabel(name, batch.partition, f"{topic}/{batch.partition}@{offset}", t) for name, offset, t in found]
+
+
+def _stamps_at(records: Records, offsets: Integers) -> list[int]:
+    """Return the timestamps of the records at these offsets."""
+    stamps: list[int] = np.asarray(records.timestamps, np.int64)[np.searchsorted(records.offsets, offsets)].tolist()
+    return stamps
+
+
+def _span(millis: int) -> str:
+    """Return a duration in words."""
+    return f"{millis / DAY_MS:,.0f} days" if millis >= 2 * DAY_MS else f"{millis / 1000:,.3g} s"
 
 
 def _names(ids: Column) -> list[bytes]:

@@ -19,7 +19,7 @@ from driftway.worker.admin.check import access, cluster, events, finding, machin
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
-from driftway.worker.admin.check.sample import Decoded, LabelMatches, Sample
+from driftway.worker.admin.check.sample import Decoded, Sample
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.wire.events import Schema
@@ -335,15 +335,6 @@ def test_a_time_that_no_event_has() -> None:
     taken = sample()
     taken.events.timed = 1
     assert "times" not in {one.check for one in events.check_events(taken, asked, COMMANDS, True)}
-
-
-def test_labels_meet_events_by_id_and_partition() -> None:
-    found = LabelMatches({b"7": ({0}, "E/0@1"), b'"a"': ({0, 1}, "E/0@2"), b"null": ({0}, "E/0@3")})
-    found.count([(b"7", 0, "L/0@0"), (b'"a"', 1, "L/1@0"), (b"8", 0, "L/0@1"), (b"null", 1, "L/1@1")])
-    assert (found.here, found.elsewhere, found.unlike, found.example) == (2, 0, 0, "")
-    found.count([(b'"7"', 0, "L/0@2"), (b"7", 1, "L/1@2"), (b"a", 1, "L/1@3")])
-    assert (found.here, found.elsewhere, found.unlike) == (2, 1, 2)
-    assert found.example == "L/0@2, and its event E/0@1"
 
 
 @pytest.mark.parametrize(("ahead", "status"), [(-DAY, OK), (4_000, OK), (6_000, WARNING), (2 * HOUR, WARNING)])
