@@ -20,6 +20,8 @@ from driftway.worker.wire.rejections import format_counts, kind_of
 
 FIRST_EVENTS = 1000
 """Rejected events, over all partitions of the worker, after which it stops if no event before them could be used."""
+DELETIONS = "null", "deleted"
+"""Kinds of rejections that say nothing about the options, since none could use such events: tombstones, deleted rows."""
 HOLD_SECONDS = 10.0
 """How long commits wait for a first usable event: rejections of a slow stream must become visible, and the broker
 aborts a transaction that stays open for a minute."""
@@ -70,7 +72,7 @@ class FirstEvents:
         before = [bad for bad in outputs.rejected if bad.offset < usable and not bad.set_aside]
         if before:
             self._hold(task, before)
-            if self._kinds.total() >= FIRST_EVENTS:
+            if sum(n for kind, n in self._kinds.items() if kind not in DELETIONS) >= FIRST_EVENTS:
                 raise self._failure(f"the first {plural(self._kinds.total(), 'event')}")
         if len(before) < outputs.rows + len(outputs.rejected):
             self._release()
@@ -116,5 +118,6 @@ class FirstEvents:
         return NothingUsable(
             f"{which} of {settings.input} were rejected ({format_counts(self._kinds)}), the first one {self._first}; "
             f"expected {settings.model.usage_example}; nothing was committed, so a start with other options begins at "
-            f"the same events: `driftway schema infer {settings.input}` proposes options for events of another shape"
+            f"the same events: `driftway schema infer {settings.input}` proposes options for events of another shape; "
+            "--start OFFSET begins behind events that are to be left out"
         )

@@ -71,6 +71,18 @@ def test_rejections_are_counted_up_to_the_first_usable_event_of_a_batch() -> Non
     FirstEvents(SETTINGS, mine, Clock(100.0)).count(mine[0], outputs)
 
 
+def test_tombstones_and_deleted_rows_say_nothing_about_the_options() -> None:
+    """As where a topic that Debezium or Kafka Streams writes begins with deletions."""
+    mine = tasks()
+    first = FirstEvents(SETTINGS, mine, Clock(100.0))
+    first.count(mine[0], rejected(0, 5 * FIRST_EVENTS, "null value"))
+    first.count(mine[1], rejected(0, 5 * FIRST_EVENTS, "debezium: the row was deleted"))
+    assert mine[0].held_until == 100 + HOLD_SECONDS
+    first.count(mine[0], rejected(5 * FIRST_EVENTS, FIRST_EVENTS - 1))
+    with pytest.raises(NothingUsable, match=r"the first 11,000 events .*--start OFFSET begins behind events"):
+        first.count(mine[0], rejected(6 * FIRST_EVENTS - 1, 1))
+
+
 def test_events_repeated_after_a_failed_call_count_once() -> None:
     mine = tasks()
     first = FirstEvents(SETTINGS, mine, Clock(100.0))
