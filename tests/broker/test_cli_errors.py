@@ -106,7 +106,8 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
     words = sentence(worker(kafka, topic, "--output-prefix", f"{topic}.here"), 2)
     assert words == (
         f"driftway: topic {topic}.here.predictions has 3 partitions, not 2 as {topic}, and no topic can lose "
-        "partitions: take another --group or --output-prefix, or delete it, if nothing of it is needed"
+        f"partitions: `kafka-topics.sh --alter --topic {topic} --partitions 3` gives {topic} as many; otherwise take "
+        "another --group or --output-prefix, or delete it, if nothing of it is needed"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from driftway.worker.kafka.topics import partition_counts
@@ -52,6 +54,21 @@ def test_topics_check_names_missing_and_different_topics(kafka: str, topic: str,
     assert f"{topic} has 2 partitions, not 3" in output
     assert f"{topic}.{group}.predictions is missing" in output
     assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in output
+
+
+def test_a_name_that_differs_only_in_dots_is_refused_with_the_way_out(kafka: str, topic: str) -> None:
+    """Kafka takes both characters for the same in names of metrics."""
+    create_topic(kafka, topic)
+    create_topic(kafka, f"{topic}_g_predictions")
+    group = "--input", topic, "--group", "g", "--bootstrap", kafka, "--learner", "pa1"
+    refused = driftway("worker", *group, "--stop-at-end")
+    assert refused.code == 1
+    assert refused.stderr.endswith("choose another, for outputs with --output-prefix\n")
+    (outputs,) = [
+        one for one in json.loads(driftway("check", *group, "--json").stdout)["checks"] if one["status"] == "error"
+    ]
+    assert outputs["command"].endswith(" --output-prefix PREFIX")
+    assert driftway("worker", *group, "--output-prefix", f"{topic}.mine", "--stop-at-end").code == 0
 
 
 def test_topics_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> None:

@@ -22,6 +22,7 @@ OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", 
 """Topics of programs beside Kafka; Kafka's own begin with two underscores."""
 MOST_NAME, MOST_PREFIX = 249, 230
 """Characters that a topic's name may have, and of these the outputs' prefix."""
+COLLISION = "names of topics must differ in more than . and _: choose another, for outputs with --output-prefix"
 TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
 PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
@@ -280,7 +281,7 @@ def create_topics(
             future.result(timeout=CREATE_SECONDS)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise Failure(f"cannot create topic {name}: {error.args[0].str()}") from None
+                raise Failure(f"cannot create topic {name}: {why_refused(error.args[0])}") from None
         except TimeoutError:
             raise _unanswered(f"cannot create topic {name}", bootstrap, passthrough) from None
     await_leaders(admin, {topic.topic: topic.num_partitions for topic in missing})
@@ -320,8 +321,14 @@ def refused_topics(
             future.result(timeout=CREATE_SECONDS)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                refused[name] = error.args[0].str()
+                refused[name] = why_refused(error.args[0])
     return refused
+
+
+def why_refused(error: Any) -> str:
+    """Return the broker's reason not to create a topic; if there is one whose name is too similar, with the way out."""
+    text: str = error.str()
+    return f"{text}; {COLLISION}" if "collides with" in text else text
 
 
 def await_leaders(admin: Any, created: Mapping[str, int]) -> None:

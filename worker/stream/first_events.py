@@ -21,7 +21,7 @@ from driftway.worker.wire.rejections import format_counts, kind_of
 FIRST_EVENTS = 1000
 """Rejected events, over all partitions of the worker, after which it stops if no event before them could be used."""
 DELETIONS = "null", "deleted"
-"""Kinds of rejections that say nothing about the options, since none could use such events: tombstones, deleted rows."""
+"""Kinds of rejections that say nothing about the options, since none could use tombstones or deleted rows."""
 HOLD_SECONDS = 10.0
 """How long commits wait for a first usable event: rejections of a slow stream must become visible, and the broker
 aborts a transaction that stays open for a minute."""

@@ -139,10 +139,11 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     plan = output_plan(settings.topics.existing(present), wanted)
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
     if large := [name for name in plan if present.get(name, wanted) > wanted]:
+        most = max(present[name] for name in large)
         raise UsageFailure(
             f"topic {large[0]} has {plural(present[large[0]], 'partition')}, not {wanted} as {settings.input}, and "
-            "no topic can lose partitions: take another --group or --output-prefix, or delete it, if nothing "
-            "of it is needed"
+            f"no topic can lose partitions: {grow_command(settings.input, most)} gives {settings.input} as many; "
+            "otherwise take another --group or --output-prefix, or delete it, if nothing of it is needed"
         )
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:

@@ -11,7 +11,7 @@ from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import LARGEST_BATCH
 from driftway.worker.kafka.cluster import CLEANUP, MAX_MESSAGE, MIN_IN_SYNC, judged_settings
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT
-from driftway.worker.kafka.topics import LARGEST_RECORD, output_plan, require_input
+from driftway.worker.kafka.topics import COLLISION, LARGEST_RECORD, output_plan, require_input
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.stored_fields import CHUNK_BYTES
 from driftway.worker.stream.startup import require_not_own, wrong_label_topic
@@ -83,7 +83,10 @@ def check_outputs(
     if refused:
         name, why = next(iter(refused.items()))
         sentence = f"the worker would have to create {', '.join(refused)}, but the broker refuses: {why.rstrip('.')}"
-        return Finding(GROUP, "outputs", ERROR, sentence, _create(settings, commands, wanted, refused))
+        command = _create(settings, commands, wanted, refused)
+        if why.endswith(COLLISION):
+            command = commands.worker("--output-prefix", "PREFIX")
+        return Finding(GROUP, "outputs", ERROR, sentence, command)
     few = [name for name in plan if state.partitions.get(name, wanted) < wanted]
     if few and not all(_may_alter(state.topics[name]) for name in few):
         sentence = f"{', '.join(few)}: fewer than {plural(wanted, 'partition')}, and this principal may not add any"
