@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -39,6 +38,7 @@ from driftway.worker.wire.json_tokens.exact import (
     show_numbers,
 )
 from driftway.worker.wire.json_tokens.text_values import as_written
+from driftway.worker.wire.json_tokens.wrong_values import why_not_json
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import BytesColumn, Floats
@@ -51,20 +51,6 @@ LARGEST_TIME = 2**63
 LONGEST_EXACT = 2**20
 """Bytes of an event up to which its numbers can be read digit by digit: each one takes a microsecond."""
 LARGEST_SHORT = 2.0**53
-BEGINNINGS = (
-    (b"\xef\xbb\xbf", "it begins with a byte order mark"),
-    (b"\xff\xfe", "it is UTF-16, JSON is UTF-8"),
-    (b"\xfe\xff", "it is UTF-16, JSON is UTF-8"),
-    (b"{\0", "it is UTF-16, JSON is UTF-8"),
-    (b"\0{", "it is UTF-16, JSON is UTF-8"),
-    (b"\x1f\x8b", "it is compressed with gzip"),
-    (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
-    (b"{'", "it has single quotes, as Python prints objects"),
-    (b"\0", "it begins with byte 0, as the formats of a schema registry do, see --format"),
-)
-"""First bytes of values that are often taken for JSON, and what they say."""
-NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\s*[,}\]]")
-"""Numbers as Python, JavaScript and Java print them, unless they are told not to."""
 DIGEST_BYTES = 6
 """Size of a `short_digest`."""
 MAX_TEMPLATES = 1024
@@ -76,15 +62,7 @@ def parse_json(value: bytes) -> Any:
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
-        raise Reject(_why_not_json(value)) from None
-
-
-def _why_not_json(value: bytes) -> str:
-    """Return the reason of a value that is not JSON, with what it shows that it is."""
-    found = next((what for start, what in BEGINNINGS if value.startswith(start)), None)
-    if found is None and NO_NUMBER.search(value[:LONGEST_EXACT]):
-        found = "it has NaN or Infinity, which JSON does not have"
-    return NOT_JSON if found is None else f"{NOT_JSON}: {found}"
+        raise Reject(why_not_json(NOT_JSON, value, orjson.loads)) from None
 
 
 def parse_exactly(value: bytes) -> Any:

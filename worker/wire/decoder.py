@@ -40,6 +40,7 @@ from driftway.worker.wire.events import (
     too_long,
 )
 from driftway.worker.wire.headers import chosen_headers
+from driftway.worker.wire.json_tokens.wrong_values import why_no_object
 from driftway.worker.wire.schema.decoder import Decoded, SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 
@@ -303,7 +304,7 @@ class Decoder:
 def _id_of(event: Any) -> Any:
     """Return the id in a parsed event."""
     if not isinstance(event, dict):
-        raise Reject(NOT_OBJECT)
+        raise Reject(why_no_object(NOT_OBJECT, event))
     return event.get("id")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure, plural, shown
-from driftway.worker.wire.events import MAX_KEY, NOT_JSON, UNKNOWN_ID, RejectedEvent
+from driftway.worker.wire.events import MAX_KEY, NOT_JSON, NOT_OBJECT, UNKNOWN_ID, RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ STREAMS_PLACE = [(f"__streams.errors.{name}", name) for name in ("topic", "parti
 EXCEPTION_CLASS = b"driftway.RejectedEvent"
 """Stands where a Java program has the class of the exception."""
 
-SHORTER = NOT_JSON.encode(), UNKNOWN_ID.encode()
+SHORTER = NOT_JSON.encode(), NOT_OBJECT.encode(), UNKNOWN_ID.encode()
 """Reasons as earlier versions wrote them. Now more may follow: what the value begins with, that a label has no time."""
 KINDS = {
     "null value": "null",

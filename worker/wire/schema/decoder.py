@@ -12,6 +12,7 @@ from driftway.worker.wire.codec import parse_event, parse_exactly, parse_json
 from driftway.worker.wire.columns import SPARE, TAIL, read_only
 from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, REGRESSION, Records, Reject, Target
 from driftway.worker.wire.json_tokens.exact import Number
+from driftway.worker.wire.json_tokens.wrong_values import why_no_object
 from driftway.worker.wire.schema.cell_table import (
     LARGEST_EXACT,
     NO_TEXT,
@@ -174,7 +175,7 @@ class SchemaDecoder:
     def _value_of(self, event: Any, path: Path) -> Any:
         """Return the value at a path into an event; ABSENT for another path."""
         if not isinstance(event, dict):
-            raise Reject(NOT_OBJECT)
+            raise Reject(why_no_object(NOT_OBJECT, event))
         row = row_of(event, self.schema.envelope)
         if path.source == ROW:
             return look_up(row, path.steps)
