@@ -25,6 +25,7 @@ from driftway.worker.kafka.error_handling import TimedOut, query
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
+from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.committing.exactly_once import (
     TRANSACTION_TIMEOUT_MS,
     not_yet,
@@ -52,6 +53,8 @@ class Position(NamedTuple):
     """First offset in the log, and the offset after the last that a read_committed reader sees."""
     committed: int | None
     """The committed offset; None if there is none."""
+    needed: int | None = None
+    """Offset of the newest snapshot, from which a restore reads again; None if the commit names none."""
 
 
 def check_topic_rights(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
@@ -203,7 +206,9 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
         for partition in range(state.partitions[topic]):
             deadline = Deadline(ASK_SECONDS)
             low, high = watermarks(reader, topic, partition, deadline)
-            found[partition] = Position(low, high, committed_offset(reader, topic, partition, deadline)[0])
+            committed, metadata = committed_offset(reader, topic, partition, deadline)
+            pointer = Pointer.parse(metadata)
+            found[partition] = Position(low, high, committed, None if pointer is None else pointer.state_offset)
     return found
 
 
@@ -212,11 +217,14 @@ def check_positions(found: dict[int, Position], settings: WorkerSettings, comman
     check, topic = "position", settings.input
     behind = [p for p, at in found.items() if at.committed is not None and at.committed < at.low]
     ahead = [p for p, at in found.items() if at.committed is not None and at.committed > at.high]
-    if behind or ahead:
+    unread = [p for p, at in found.items() if at.needed is not None and at.needed < at.low]
+    if behind or ahead or unread:
         where = "deleted by retention" if behind else "beyond the end of the log"
-        names = ", ".join(f"{topic}/{p}" for p in behind or ahead)
+        names = ", ".join(f"{topic}/{p}" for p in behind or ahead or unread)
         policy = next(one for one in OFFSET_POLICIES if one != FAIL)
         sentence = f"the group's offsets in {names} are {where}"
+        if not (behind or ahead):
+            sentence = f"events of {names} after the newest snapshot, which a restore learns again, were deleted"
         if settings.on_offset_out_of_range != FAIL:
             return Finding(
                 EVENTS, check, OK, f"{sentence}; --on-offset-out-of-range {settings.on_offset_out_of_range} goes on"

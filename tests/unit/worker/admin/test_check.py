@@ -280,6 +280,8 @@ def test_rights_on_topics() -> None:
         (access.Position(5, 9, 4), "fail", ERROR),
         (access.Position(0, 9, 10), "fail", ERROR),
         (access.Position(5, 9, 4), "earliest", OK),
+        (access.Position(5, 9, 7, 5), "fail", OK),
+        (access.Position(5, 9, 7, 0), "fail", ERROR),
     ],
 )
 def test_where_a_group_continues(at: access.Position, policy: str, status: str) -> None:
