@@ -7,7 +7,10 @@ import json
 import pytest
 from confluent_kafka.admin import NewPartitions
 
+from driftway.worker.kafka.cluster import settings_of_topics
+from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.wire.codec import read_json
+from tests.support.brokers import own_broker
 from tests.support.kafka import END_SECONDS, admin, await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
 
@@ -59,6 +62,28 @@ def test_a_worker_whose_input_is_deleted_ends_with_the_reason(kafka: str, topic:
         assert worker.wait() == 1, worker.summary()
         assert f"topic {topic} no longer exists: it was deleted" in worker.stderr
         assert "does not answer" not in worker.stderr
+
+
+@pytest.mark.slow
+def test_a_deleted_output_is_not_left_to_a_broker_that_creates_topics(
+    pytestconfig: pytest.Config, topic: str, group: str
+) -> None:
+    """With auto.create.topics.enable, as by default, the broker would create it with settings of its own."""
+    rejected = f"{topic}.{group}.rejected"
+    with own_broker(pytestconfig, {"auto.create.topics.enable": "true"}) as broker:
+        kafka = broker.bootstrap
+        create_topic(kafka, topic, 2)
+        produce(kafka, topic, events(0, ROWS))
+        with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
+            await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
+            client = admin(kafka)  # keep a reference: a collected client never answers
+            client.delete_topics([rejected])[rejected].result(timeout=END_SECONDS)
+            produce(kafka, topic, [b"?"])
+            worker.await_text(f"created {rejected} again: somebody had deleted it")
+            await_until(lambda: len(read_all(kafka, rejected)) == 1, 60, "the rejection written")
+            assert settings_of_topics(kafka, {}, [rejected])[rejected]["max.message.bytes"] == str(LARGEST_RECORD)
+            worker.terminate()
+            assert worker.wait() == 0, worker.summary()
 
 
 def predicted(kafka: str, topic: str) -> list[int]:

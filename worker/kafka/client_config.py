@@ -205,8 +205,10 @@ def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Propertie
     """Return the properties that every client of Driftway starts from; `passthrough` comes last and may override."""
     backoff = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
     name = f"driftway-{socket.gethostname()}"
-    largest = {"receive.message.max.bytes": LARGEST_BATCH}
-    return {"bootstrap.servers": bootstrap, "client.id": name, **largest, **backoff, **passthrough}
+    # By default a producer lets the broker create a topic that is missing: an output that somebody has deleted would be
+    # there again at once, with the broker's settings and without a word.
+    own = {"receive.message.max.bytes": LARGEST_BATCH, "allow.auto.create.topics": False}
+    return {"bootstrap.servers": bootstrap, "client.id": name, **own, **backoff, **passthrough}
 
 
 def knows_brokers(statistics: str) -> bool:

@@ -160,7 +160,7 @@ def test_an_ordinary_property_is_shown() -> None:
 
 def test_the_users_properties_come_last_and_extra_logging_is_off_by_default() -> None:
     base = base_properties("h:1", {"client.id": "mine", "acks": "1"})
-    largest = {"receive.message.max.bytes": 1_000_000_000}
+    largest = {"receive.message.max.bytes": 1_000_000_000, "allow.auto.create.topics": False}
     waits = {"reconnect.backoff.max.ms": 1000}
     assert base == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", **largest, **waits}
     assert base_properties("h:1", {"receive.message.max.bytes": "7"})["receive.message.max.bytes"] == "7"
