@@ -44,7 +44,7 @@ def test_saol_has_an_expert_for_each_power_of_two(n):
     ("base", "name"),
     slow_but_each_once(["norma", "alma", "alma_gentile", "winnow", "tracking_winnow"], ["flh", "saol"], most=3),
 )
-def test_newborn_makes_what_follows_from_its_state(name, base):
+def test_a_new_expert_computes_the_values_derived_from_its_state(name, base):
     X, y = rows("binary", 200, 4)
     whole, cut = (learners.create(name, 4, base=base) for _ in range(2))
     assert scores(whole, X, y).tobytes() == scores(cut, X, y, tuple(range(1, 200))).tobytes()
@@ -58,12 +58,12 @@ def test_weights_neither_vanish_nor_grow(name, parameters):
     assert 0.0 < ensemble.state["weight"].sum() < 100.0
 
 
-def test_boosting_by_weights_wants_members_that_weigh():
+def test_boosting_by_weights_needs_a_base_with_sample_weights():
     with pytest.raises(ParameterError, match="mode must be sample with gaussian_nb"):
         learners.create("adaboost_ol", 3, base="gaussian_nb", mode="weight")
 
 
-def test_prefix_is_drawn_like_the_weights():
+def test_prefixes_are_drawn_in_proportion_to_their_weights():
     X, y = rows("binary", 20_000, 3)
     y = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
     boosted = learners.create("adaboost_ol", 3, n=4)
@@ -77,14 +77,14 @@ def test_prefix_is_drawn_like_the_weights():
     np.testing.assert_allclose(counts, shares, atol=4.0 * np.sqrt(4000) / 2)
 
 
-def test_nobody_errs_and_the_first_sum_decides():
+def test_without_mistakes_the_first_partial_sum_predicts():
     X = np.ones((50, 1))
     boosted = learners.create("adaboost_ol", 1, n=3, deterministic=True)
     assert (scores(boosted, X, np.ones(50))[1:, 0] > 0.0).all()
     assert boosted.state["prefix"][0] == 0
 
 
-def test_condor_finds_a_concept_that_comes_back():
+def test_condor_reuses_a_model_when_its_concept_returns():
     X, y = rows("binary", 400, 3)  # the concept changes half way
     X, y = np.tile(X, (6, 1)), np.tile(y, 6)
     reused, alone = (
@@ -109,7 +109,7 @@ def test_condor_keeps_the_latest_models():
     assert condor.state["beta"].tolist() == [1 / 3] * 3
 
 
-def test_pull_beyond_the_mean_is_refused():
+def test_a_pull_that_overshoots_the_mean_is_refused():
     with pytest.raises(ParameterError, match="lam must be <= 1/eta = 2, got 3"):
         learners.create("condor", 3, eta=0.5, lam=3)
 
@@ -121,7 +121,7 @@ def test_projected_descent_is_gradient_descent_with_these_parameters():
     assert scores(preset, X, y).tobytes() == scores(same, X, y).tobytes()
 
 
-def test_networks_say_the_mean_of_the_targets_at_first():
+def test_eos_elm_predicts_the_mean_of_the_targets_at_first():
     X, y = rows("regression", 60, 3)
     elm = learners.create("eos_elm", 3, task="regression", hidden=10)
     score = scores(elm, X, y)[:, 0]
@@ -129,7 +129,7 @@ def test_networks_say_the_mean_of_the_targets_at_first():
     assert np.abs(score[20:] - np.cumsum(y)[19:-1] / np.arange(20, 60)).min() > 0.0
 
 
-def test_other_seeds_are_other_networks():
+def test_another_seed_gives_other_hidden_weights():
     one, other = (learners.create("eos_elm", 3, seed=seed) for seed in (1, 2))
     assert (one.state["A"] != other.state["A"]).all()
     assert -1.0 <= one.state["A"].min() < one.state["A"].max() < 1.0

@@ -1,4 +1,4 @@
-"""Promises of `auto` beyond the learners' contract: defaults that do, never far behind, probabilities, a budget."""
+"""What `auto` promises beyond the learners' contract: good defaults, calibrated probabilities, a bounded budget."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def noise(n: int, d: int = 3, seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("period", "n_classes"), [(4, 4), (24, 24), (3, 3)])
-def test_labels_that_go_round_are_known_from_their_order_alone(period: int, n_classes: int) -> None:
+def test_cyclic_labels_are_predicted_from_their_order_alone(period: int, n_classes: int) -> None:
     assert accuracy("auto", noise(1500), np.arange(1500.0) % period, n_classes, after=500) > 0.99
 
 
-def test_labels_in_runs_of_twelve_are_known_from_their_order_alone() -> None:
+def test_labels_in_runs_of_twelve_are_predicted_from_their_order_alone() -> None:
     assert accuracy("auto", noise(2000), np.arange(2000.0) // 12 % 2, after=600) > 0.99
 
 
-def test_where_nothing_can_be_known_it_is_the_majority() -> None:
+def test_unpredictable_labels_are_predicted_as_the_majority_class() -> None:
     y = (np.random.default_rng(4).random(20_000) < 0.7).astype(float)
     assert accuracy("auto", noise(20_000), y, after=2000) == pytest.approx(0.7, abs=0.015)
 
 
 @pytest.mark.parametrize(("stream", "rows"), COLUMNS)
-def test_it_is_never_far_behind_the_best_of_the_others(real_streams: RealStreams, stream: str, rows: int) -> None:
+def test_auto_is_never_far_behind_the_best_of_other_learners(real_streams: RealStreams, stream: str, rows: int) -> None:
     X, y = real_streams.rows(stream, rows)
     others = "no_change", "pa", "arow:q=1e-4", "dfop", "gaussian_nb", "knn_win", "ogd_logistic", "bayes_probit:q=1e-3"
     cheap = others if X.shape[1] < 100 else ("no_change", "pa", "gaussian_nb", "ogd_logistic")
-    rows_to_learn_whom_to_believe = 10
-    margin = 0.003 + rows_to_learn_whom_to_believe / len(X)
+    rows_to_learn_weights = 10
+    margin = 0.003 + rows_to_learn_weights / len(X)
     assert accuracy("auto", X, y) > max(accuracy(other, X, y) for other in cheap) - margin
 
 
-def test_probabilities_are_those_of_the_labels() -> None:
+def test_probabilities_are_calibrated() -> None:
     """Calibration in ten bins of the probability, after 1,000 rows, on a linear rule with every tenth label wrong."""
     rng = np.random.default_rng(6)
     X = rng.standard_normal((30_000, 4))
@@ -72,7 +72,7 @@ def test_probabilities_are_those_of_the_labels() -> None:
     assert loss < 0.37, "0.325 is the least there can be"
 
 
-def test_probabilities_of_many_classes_that_overlap_are_near_the_best() -> None:
+def test_log_loss_on_many_overlapping_classes_is_near_the_minimum() -> None:
     """Most rows are predicted wrong, by the best rule too: 40 % of them are right."""
     rng = np.random.default_rng(10)
     means, y = rng.standard_normal((12, 4)), rng.integers(0, 12, 4000)
@@ -87,7 +87,7 @@ def test_probabilities_of_many_classes_that_overlap_are_near_the_best() -> None:
     assert loss.mean() < 1.04 * least.mean(), "1.5 times as much where a class is compared with its best rival only"
 
 
-def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> None:
+def test_a_random_walk_is_forecast_as_its_last_value_and_products_are_learned() -> None:
     rng = np.random.default_rng(8)
     X, walk = rng.standard_normal((8000, 5)), np.cumsum(rng.standard_normal(8000))
     score = np.empty((8000, 1))
@@ -117,7 +117,7 @@ def test_linear_targets_of_wide_rows_are_learned_as_by_least_squares(d: int) -> 
 
 
 @pytest.mark.parametrize(("d", "blocks"), [(14, 1), (206, 1), (250, 2)])
-def test_blocks_are_to_the_learner_what_they_are_to_the_oracle(d: int, blocks: int) -> None:
+def test_block_least_squares_equal_the_oracle(d: int, blocks: int) -> None:
     """With 14 features other least squares have to be left out by the budget."""
     assert block_least_squares.shape(d + 6)[0] == blocks
     X, y = wide_targets(d, seed=d)
@@ -152,7 +152,7 @@ def clean_errors() -> np.ndarray:
 
 @pytest.mark.parametrize("at", [100, 1000, 5000])
 @pytest.mark.parametrize("wild", [1e6, -1e6, 30.0])
-def test_one_wild_target_spoils_nothing(at: int, wild: float) -> None:
+def test_one_extreme_target_spoils_nothing(at: int, wild: float) -> None:
     (X, y), clean = linear_targets(), clean_errors()[at + 500 :].mean()
     y[at] = wild
     assert errors_on(X, y)[at + 500 :].mean() < 1.02 * clean, "it was 480 to 5000 times as much, for thousands of rows"
@@ -189,7 +189,7 @@ def test_a_far_target_before_a_jump_spoils_nothing() -> None:
 
 @pytest.mark.parametrize("at", [100, 1000, 5000])
 @pytest.mark.parametrize(("level", "scale"), [(1e6, 1.0), (-1e6, 1.0), (0.0, 1000.0), (1e6, 1000.0)])
-def test_where_targets_jump_it_follows(at: int, level: float, scale: float) -> None:
+def test_a_jump_of_the_targets_is_followed(at: int, level: float, scale: float) -> None:
     (X, y), clean = linear_targets(), clean_errors()
     y[at:] = level + scale * y[at:]
     errors = errors_on(X, y) / scale**2
@@ -197,7 +197,7 @@ def test_where_targets_jump_it_follows(at: int, level: float, scale: float) -> N
     assert errors[after].mean() < 1.3 * clean[after].mean()
 
 
-def test_far_targets_that_come_again_and_again_are_learned() -> None:
+def test_recurring_distant_targets_are_learned() -> None:
     """One target in a hundred is 1,000 deviations away from the others, and a feature indicates which."""
     rng = np.random.default_rng(5)
     X, noises, rare = noise(8000), 0.1 * rng.standard_normal(8000), rng.random(8000) < 0.01
@@ -205,14 +205,14 @@ def test_far_targets_that_come_again_and_again_are_learned() -> None:
     assert errors[4000:].mean() < 10.0, "100 if they are left out"
 
 
-def test_a_machine_that_is_now_on_and_now_off_is_learned() -> None:
+def test_targets_that_switch_between_two_levels_are_learned() -> None:
     X, on = noise(12_000), (np.arange(12_000) // 300 % 2).astype(float)
     errors = errors_on(np.c_[X, on], 1000.0 * on + np.random.default_rng(7).standard_normal(12_000))
-    assert errors[6000:].mean() < 2.5, "6000 if each switch were news"
+    assert errors[6000:].mean() < 2.5, "6000 if each switch were learned anew"
 
 
 @pytest.mark.parametrize("budget", [30.0, 0.05])
-def test_wild_targets_are_to_the_learner_what_they_are_to_the_oracle(budget: float) -> None:
+def test_extreme_targets_are_learned_as_by_the_oracle(budget: float) -> None:
     X, y = linear_targets(500)
     y[[30, 31, 60, 120, 122, 124]] = 1e6, -1e4, 50.0, 300.0, 400.0, -500.0
     y[200:] += 1e5  # followed
@@ -237,7 +237,7 @@ def equal_the_oracle(X: np.ndarray, y: np.ndarray, budget: float) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
-def test_targets_of_any_size_leave_all_finite(scale: float) -> None:
+def test_targets_of_any_size_leave_a_finite_state(scale: float) -> None:
     y = scale * np.random.default_rng(2).standard_normal(300)
     learner, score = create("auto", 3, task="regression"), np.empty((300, 1))
     learner.predict_then_update(noise(300), y, score)
@@ -279,7 +279,7 @@ def test_forests_learn_what_the_other_experts_cannot() -> None:
 
 
 def used_rows(X: np.ndarray, y: np.ndarray, task: str = "classification") -> np.ndarray:
-    """Return whether the forests were used behind each 100 rows."""
+    """Return whether the forests were used after each 100 rows."""
     learner, found = create("auto", X.shape[1], task=task), []
     for start in range(0, len(X), 100):
         part = slice(start, start + 100)
@@ -297,7 +297,7 @@ def test_forests_are_not_used_where_they_gain_nothing_and_are_tried_again() -> N
     assert 1 <= np.count_nonzero(~used[:-1] & used[1:]) <= 3, "tried again, less and less often"
 
 
-def test_forests_are_tried_again_soon_behind_a_drift() -> None:
+def test_forests_are_tried_again_soon_after_a_drift() -> None:
     X, y = rectangles(30_000)
     y[:20_000] = X[:20_000, 4] + X[:20_000, 5] > 0.0
     used = used_rows(X, y)
@@ -318,7 +318,7 @@ def test_after_a_drift_trees_begin_anew() -> None:
     assert accuracy("auto", X, y, after=9000) > 0.92
 
 
-def test_late_labels_do_not_loosen_the_weights_after_a_drift() -> None:
+def test_delayed_labels_do_not_loosen_the_weights_after_a_drift() -> None:
     X, y = rectangles(8200)
     y[8000:] = X[8000:, 0] + X[8000:, 1] > 0.0
     at_once, late = create("auto", 6), create("auto", 6)
@@ -342,7 +342,7 @@ def test_forests_lower_the_error_of_targets_with_interactions() -> None:
     assert found[0] < 0.5 * found[1]
 
 
-def test_the_budget_is_spent_by_worth_for_cost_until_something_does_not_fit() -> None:
+def test_experts_are_chosen_by_value_per_cost_until_one_exceeds_the_budget() -> None:
     assert affordable(100 * PER_STEP, (60, 1.0), (50, 1.0), (40, 1.0)) == [False, True, True]
     assert affordable(100 * PER_STEP, (60, 2.0), (50, 1.0), (40, 1.0)) == [True, False, True]
     assert affordable(100 * PER_STEP, (101, 9.0), (50, 1.0)) == [False, False], "what comes later is not taken instead"
@@ -351,7 +351,7 @@ def test_the_budget_is_spent_by_worth_for_cost_until_something_does_not_fit() ->
 
 @pytest.mark.parametrize("n", [1, 8, 12, 13, 60, 90, 130, 160, 200, 500])
 @pytest.mark.parametrize("K", [0, 2, 3, 24, 100])
-def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
+def test_a_larger_budget_never_loses_a_family_of_experts(n: int, K: int) -> None:
     """K = 0 is regression. With 200 features and 2 classes, 47.26 microseconds once lost the neighbours that 47 had."""
     had: set[str] = set()
     for budget in (0.01 * 1.02**i for i in range(700)):
@@ -363,7 +363,7 @@ def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
 
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
-def test_by_default_narrow_rows_have_all_experts_and_wide_ones_the_waves(K: int) -> None:
+def test_by_default_few_features_get_all_experts_and_many_features_fewer(K: int) -> None:
     selected = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
     assert selected[8] == (True, True, True, True)
     assert selected[100] == (True, True, K < 10, True)
@@ -389,7 +389,7 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_on
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 10, 11, 24, 100])
-def test_tables_of_labels_stay_small(K: int) -> None:
+def test_tables_of_the_label_history_stay_small(K: int) -> None:
     runs, pasts = label_history.contexts(K)
     assert (runs * K + pasts) * K * 8 <= 80 * 1024 or K > 24
     assert pasts >= K

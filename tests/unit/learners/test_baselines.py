@@ -18,7 +18,7 @@ def run(learner, X, y):
     return score
 
 
-def test_running_mean_is_the_mean_of_the_targets_before():
+def test_running_mean_predicts_the_mean_of_earlier_targets():
     y = np.array([4.0, 2.0, math.nan, 9.0, 1.0])
     learner = learners.create("running_mean", 2, task="regression", standardize=True)
     assert run(learner, np.ones((5, 2)), y)[:, 0].tolist() == [0.0, 4.0, 3.0, 3.0, 5.0]
@@ -26,7 +26,7 @@ def test_running_mean_is_the_mean_of_the_targets_before():
     assert learner.state["labels"].tolist() == [4]
 
 
-def test_running_mean_skips_what_it_cannot_take_in():
+def test_running_mean_skips_targets_that_overflow():
     learner = learners.create("running_mean", 1, task="regression")
     score = run(learner, np.ones((3, 1)), np.array([1.7e308, -1.7e308, 1.7e308]))
     assert score[:, 0].tolist() == [0.0, 1.7e308, 1.7e308]
@@ -69,7 +69,7 @@ def test_naive_bayes_binary_is_the_difference_of_the_multiclass_scores():
 
 
 @pytest.mark.parametrize(("labels", "expected"), [([1.0, 1.0], [0.0, 1.0]), ([0.0, 0.0], [0.0, -1.0])])
-def test_naive_bayes_that_saw_one_class_scores_one(labels, expected):
+def test_naive_bayes_that_has_seen_one_class_scores_1_or_minus_1(labels, expected):
     assert run(learners.create("gaussian_nb", 1), np.ones((2, 1)), np.array(labels))[:, 0].tolist() == expected
 
 

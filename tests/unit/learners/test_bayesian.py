@@ -34,7 +34,7 @@ def test_beta_bernoulli_is_the_conjugate_posterior():
     assert 1.0 / (1.0 + math.exp(-score[0, 0])) == pytest.approx(ones / (ones + zeros))
 
 
-def test_beta_bernoulli_fades_to_its_prior_and_follows():
+def test_beta_bernoulli_decays_to_its_prior_and_follows_a_drift():
     decay, y = 0.9, np.concatenate([np.ones(200), np.zeros(200)])
     learner, score = learned("beta_bernoulli", np.zeros((400, 1)), y, a0=3.0, b0=2.0, decay=decay)
     assert learner.state["a"][0] == pytest.approx(3.0)
@@ -43,7 +43,7 @@ def test_beta_bernoulli_fades_to_its_prior_and_follows():
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_bayes_linear_without_a_walk_is_least_squares(task):
+def test_bayes_linear_without_a_random_walk_is_least_squares(task):
     X, y = data()
     _, score = learned("bayes_linear", X, y, task, noise_var=3.0, prior_var=0.5)
     _, expected = learned("rls", X, y, task, delta=6.0)
@@ -61,7 +61,7 @@ def test_bayes_linear_is_the_gaussian_posterior():
     np.testing.assert_allclose(learner.state["weight"], covariance @ X.T @ y / 0.3, rtol=1e-8, atol=1e-12)
 
 
-def test_bayes_linear_of_walking_weights_is_the_posterior_of_the_last_ones():
+def test_bayes_linear_with_a_random_walk_is_the_posterior_of_the_last_weights():
     X, y = data(40, 2)
     q, noise, prior = 0.05, 0.3, 2.0
     learner, _ = learned("bayes_linear", X, y, "regression", noise_var=noise, prior_var=prior, q=q, intercept=False)
@@ -76,7 +76,7 @@ def test_bayes_linear_of_walking_weights_is_the_posterior_of_the_last_ones():
     np.testing.assert_allclose(learner.state["P"], covariance, rtol=1e-8, atol=1e-10)
 
 
-def test_bayes_linear_tells_how_sure_it_is():
+def test_bayes_linear_has_a_predictive_variance():
     X, y = data()
     learner, _ = learned("bayes_linear", X[:20], y[:20], noise_var=0.3, q=1e-2)
     before = learner.state.memory.tobytes()
@@ -88,7 +88,7 @@ def test_bayes_linear_tells_how_sure_it_is():
         learner.predictive_variance(X[:, :2].copy())
 
 
-def test_bayes_linear_scores_err_as_much_as_it_says():
+def test_bayes_linear_errors_match_the_predictive_variance():
     rng = np.random.default_rng(43)
     n, q, noise = 4000, 1e-3, 0.5
     X = rng.standard_normal((n, 3))
@@ -103,7 +103,7 @@ def test_bayes_linear_scores_err_as_much_as_it_says():
 
 
 @pytest.mark.parametrize("p_max", [0.0, 5.0])
-def test_bayes_linear_bounds_the_variance_of_what_nothing_excites(p_max):
+def test_bayes_linear_bounds_the_variance_of_a_feature_that_is_always_0(p_max):
     X, y = data(20_000, 3)
     X[:, 2] = 0.0
     learner, _ = learned("bayes_linear", X, y, q=1e-2, p_max=p_max)
@@ -144,7 +144,9 @@ def test_bayes_probit_matches_the_moments_of_the_posterior(cov):
         np.testing.assert_allclose(learner.state["weight"], mean, rtol=1e-8, atol=1e-8)
         expected = covariance if cov == "full" else np.diag(covariance)
         np.testing.assert_allclose(learner.state["covariance"], expected, rtol=1e-8, atol=1e-8)
-        assert NormalDist().cdf((2.0 * y - 1.0) * score[0, 0]) == pytest.approx(mass, abs=1e-8), "the label's chance"
+        assert NormalDist().cdf((2.0 * y - 1.0) * score[0, 0]) == pytest.approx(mass, abs=1e-8), (
+            "the probability of the label"
+        )
 
 
 def moved(u, cov):
@@ -157,7 +159,7 @@ def moved(u, cov):
 
 
 @pytest.mark.parametrize("cov", ["full", "diag"])
-def test_bayes_probit_far_in_either_tail(cov):
+def test_bayes_probit_is_accurate_far_in_either_tail(cov):
     inside, outside = moved(-30.0 + 1e-9, cov), moved(-30.0 - 1e-9, cov)
     assert inside == pytest.approx(outside, rel=2e-3), "no step where the asymptotic form takes over"
     for u in (-40.0, -1e3, -1e150):
@@ -169,7 +171,7 @@ def test_bayes_probit_far_in_either_tail(cov):
 
 
 @pytest.mark.parametrize("cov", ["full", "diag"])
-def test_bayes_probit_gives_variance_back_up_to_the_prior(cov):
+def test_bayes_probit_variance_grows_back_up_to_the_prior(cov):
     X, y = data(400, 2)
     frozen, _ = learned("bayes_probit", X, y, cov=cov, q=0.0, prior_var=2.0)
     alive, score = learned("bayes_probit", X, y, cov=cov, q=1e-2, prior_var=2.0)
@@ -189,7 +191,7 @@ def test_bayes_probit_gives_variance_back_up_to_the_prior(cov):
 
 
 @pytest.mark.parametrize("cov", ["full", "diag"])
-def test_bayes_probit_counts_rows_that_teach_nothing(cov):
+def test_bayes_probit_counts_rows_that_cannot_be_learned(cov):
     X, y = data(100, 2)
     learner, score = learned("bayes_probit", X, y, cov=cov, q=0.0, intercept=False)
     before = {key: learner.state[key].copy() for key in learner.state}

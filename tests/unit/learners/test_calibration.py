@@ -1,4 +1,4 @@
-"""Probabilities of predictions and how good they are, beside docs/decisions/0055 in plain Python."""
+"""Calibrated probabilities and their metrics, compared with docs/decisions/0055 in plain Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drifting_scores(n_classes: int, link: str | None, rows: int = ROWS, seed: in
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_probabilities_are_those_of_the_plain_algorithm(case: tuple[int, str | None]) -> None:
+def test_probabilities_equal_the_oracle(case: tuple[int, str | None]) -> None:
     n_classes, link = case
     score, y = drifting_scores(n_classes, link)
     found = Calibrator(n_classes, link).calibrate(score, y)
@@ -54,7 +54,7 @@ def test_probabilities_are_those_of_the_plain_algorithm(case: tuple[int, str | N
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_cuts_of_a_batch_change_no_bit(case: tuple[int, str | None]) -> None:
+def test_cutting_batches_changes_no_bit(case: tuple[int, str | None]) -> None:
     score, y = drifting_scores(*case)
     whole, cut = Calibrator(*case), Calibrator(*case)
     expected, found = whole.calibrate(score, y), np.zeros(ROWS, np.int64)
@@ -64,7 +64,7 @@ def test_cuts_of_a_batch_change_no_bit(case: tuple[int, str | None]) -> None:
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
 
 
-def test_copied_bytes_continue_with_the_same_bits() -> None:
+def test_a_copied_state_continues_with_the_same_bits() -> None:
     score, y = drifting_scores(2, None)
     one, other = Calibrator(2, None), Calibrator(2, None)
     one.calibrate(score[:301], y[:301])
@@ -74,7 +74,7 @@ def test_copied_bytes_continue_with_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_whatever_the_scores_are_probabilities_are_finite_and_within_their_bounds(case: tuple[int, str | None]) -> None:
+def test_probabilities_are_finite_and_bounded_for_any_scores(case: tuple[int, str | None]) -> None:
     n_classes, link = case
     score, y = drifting_scores(n_classes, link, 900)
     rng = np.random.default_rng(3)
@@ -92,14 +92,14 @@ def test_whatever_the_scores_are_probabilities_are_finite_and_within_their_bound
     assert abs(after.mean() - right[-500:].mean()) < 0.15, "it learns again"
 
 
-def test_constant_and_equal_scores_are_a_share_of_right_predictions() -> None:
+def test_constant_scores_get_the_share_of_correct_predictions() -> None:
     y = (np.arange(3000) % 4 > 0).astype(float)
     for value in (0.0, 1e-300, 7.0, 1e300):
         found = Calibrator(2, None).calibrate(np.full((3000, 1), value), y)
         assert abs(found[-1] / MILLION - 0.75) < 0.05, value
 
 
-def test_evidence_of_the_class_predicted() -> None:
+def test_evidence_is_the_lead_of_the_predicted_class() -> None:
     one, several = np.array([[-2.0], [0.5]]), np.array([[1.0, 4.0, 2.0], [3.0, 3.0, 0.0]])
     assert evidence_of(one, np.array([0, 1]), None).tolist() == [2.0, 0.5]
     assert evidence_of(several, np.array([1, 0]), None).tolist() == [2.0, 0.0]
@@ -108,7 +108,7 @@ def test_evidence_of_the_class_predicted() -> None:
 
 
 @pytest.mark.parametrize("cuts", [[], [1, 40, 41, 333]])
-def test_a_late_label_teaches_by_the_score_of_its_row_and_counts_with_its_probability(cuts: list[int]) -> None:
+def test_a_delayed_label_is_learned_with_the_score_and_counted_with_the_probability_of_its_row(cuts: list[int]) -> None:
     """Labels 30 rows late, through slots that are used again and again."""
     score, y = drifting_scores(2, None)
     operations: list[tuple[int, float]] = []
@@ -136,7 +136,7 @@ def test_a_late_label_teaches_by_the_score_of_its_row_and_counts_with_its_probab
 
 
 @pytest.mark.parametrize("window", [1, 64, 333, 5000])
-def test_metrics_are_those_of_the_whole_history(window: int) -> None:
+def test_metrics_equal_those_of_the_whole_history(window: int) -> None:
     rng = np.random.default_rng(window)
     millionths = rng.choice([500_000, 500_001, 549_999, 550_000, 812_345, 999_999], size=900)
     predicted, y = rng.integers(0, 2, 900), rng.integers(0, 2, 900).astype(float)
@@ -156,9 +156,7 @@ def test_metrics_are_those_of_the_whole_history(window: int) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(50, 20), (20, 50), (64, 63)])
-def test_metrics_continue_under_another_window_as_if_it_had_been_theirs_where_that_is_possible(
-    before: int, after: int
-) -> None:
+def test_metrics_continue_with_another_window_where_possible(before: int, after: int) -> None:
     millionths, zeros = np.arange(500_000, 500_030), np.zeros(30, np.int64)
     y = (np.arange(30) % 3 == 0).astype(float)
     old, new, same = ReliabilityMetrics(before), ReliabilityMetrics(after), ReliabilityMetrics(after)
@@ -169,7 +167,7 @@ def test_metrics_continue_under_another_window_as_if_it_had_been_theirs_where_th
         assert new.state.memory.tobytes() == same.state.memory.tobytes()
 
 
-def test_damaged_bytes_are_refused() -> None:
+def test_a_damaged_state_is_refused() -> None:
     metrics = ReliabilityMetrics(10)
     memory = metrics.state.memory.copy()
     memory[-1] = 255

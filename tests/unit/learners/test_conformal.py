@@ -1,4 +1,4 @@
-"""Intervals and sets: their oracle, their bits, late labels, and what is emitted before there are enough."""
+"""Prediction intervals and sets: their oracle, delayed labels, and what is emitted before there are enough labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.oracle import conformal as oracle
 
 
 def reference_run(kind, level, score, y, number, is_row):
-    """What the oracle says to the same rows and labels: thresholds of all entries' rows, and the oracle itself."""
+    """Return the oracle's threshold for the row of each entry, and the oracle itself."""
     reference, emitted = oracle.Oracle(level, signed=kind != "targets"), {}
     for i, row in enumerate(number.tolist()):
         if is_row[i]:
@@ -49,7 +49,7 @@ def test_jumps_of_scale_equal_the_oracle(kind, level):
 
 @each_kind
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_late_labels_equal_the_oracle(kind, level):
+def test_delayed_labels_equal_the_oracle(kind, level):
     score, y = stream(kind, 2000, 2)
     scores, labels, slot, number, is_row = operations(score, y, delays_of(2000, 3))
     thresholds = conformal(kind, level)
@@ -60,7 +60,7 @@ def test_late_labels_equal_the_oracle(kind, level):
 
 
 @each_kind
-def test_labels_that_come_with_their_rows_are_as_if_none_could_be_late(kind):
+def test_immediate_labels_are_learned_as_if_delays_were_off(kind):
     score, y = stream(kind, 500)
     late, plain = conformal(kind), conformal(kind)
     slot = np.full(500, NOT_DELAYED)
@@ -69,7 +69,7 @@ def test_labels_that_come_with_their_rows_are_as_if_none_could_be_late(kind):
 
 
 @each_kind
-def test_cuts_change_no_bit(kind):
+def test_cutting_batches_changes_no_bit(kind):
     score, y = stream(kind, 1000, 4)
     entries = operations(score, y, delays_of(1000, 5))[:3]
     whole, cut = conformal(kind), conformal(kind)
@@ -97,7 +97,7 @@ def test_a_copied_state_continues_with_the_same_bits(kind):
     assert one.memory == other.memory
 
 
-def test_a_state_with_a_count_that_cannot_be_is_refused():
+def test_a_state_with_an_impossible_count_is_refused():
     for part, name in ((conformal("two").conformal, "run"), (conformal("two").coverage, "counted")):
         damaged = part.state.memory.copy()
         damaged[part.state.start(name) :][:8].view(np.int64)[0] = -5
@@ -106,8 +106,8 @@ def test_a_state_with_a_count_that_cannot_be_is_refused():
 
 
 @each_kind
-def test_rows_whose_label_never_comes_change_nothing(kind):
-    """But `rows`, from which the age of late labels is counted."""
+def test_rows_whose_label_never_arrives_change_nothing(kind):
+    """Except `rows`, from which the age of delayed labels is counted."""
     score, y = stream(kind, 600, 8)
     silent = np.repeat(score, 2, axis=0)
     some = np.full(1200, np.nan)
@@ -130,7 +130,7 @@ def test_expired_rows_get_no_threshold_and_change_nothing(kind):
 
 
 @each_kind
-def test_what_was_emitted_is_judged_not_what_would_be_emitted_now(kind):
+def test_coverage_counts_the_emitted_threshold_not_the_current_one(kind):
     """A threshold that was too small when its row came is a miss, however large the threshold is by now."""
     score, y = stream(kind, 400, 9)
     thresholds = conformal(kind, 0.5)
@@ -152,7 +152,7 @@ def test_what_was_emitted_is_judged_not_what_would_be_emitted_now(kind):
 
 @pytest.mark.parametrize(("level", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])
 @each_kind
-def test_before_enough_labels_everything_is_possible(kind, level, least):
+def test_before_enough_labels_intervals_are_infinite_and_sets_hold_all_classes(kind, level, least):
     score, y = stream(kind, 200)
     found = conformal(kind, level).emit(score, y)
     assert np.isinf(found[:least]).all()
@@ -165,7 +165,7 @@ def test_before_enough_labels_everything_is_possible(kind, level, least):
 
 
 @pytest.mark.parametrize("kind", ["two", "seven"])
-def test_sets_are_what_their_definition_says(kind):
+def test_sets_follow_their_definition(kind):
     n_classes = KINDS[kind][0]
     score, _ = stream(kind, 400, 10)
     score[::5] = np.round(score[::5])  # ties

@@ -1,4 +1,4 @@
-"""The coverage that intervals and sets keep, what counts it, and rows that are hostile."""
+"""The coverage of intervals and sets, its metrics, and hostile rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.learners.conformal.thresholds import HIGHEST, run_length
 from tests.support.conformal import KINDS, conformal, delays_of, each_kind, each_level, learner, operations, stream
 
 
-def test_sizes_and_coverage_are_those_of_the_sets():
+def test_metrics_equal_the_sizes_and_coverage_of_the_sets():
     score, y = stream("seven", 2500, 11)
     thresholds_of = conformal("seven", 0.9, 300)
     member = classes_of(score, thresholds_of.emit(score, y), 7)
@@ -30,7 +30,7 @@ def test_sizes_and_coverage_are_those_of_the_sets():
     }
 
 
-def test_widths_and_coverage_are_those_of_the_intervals():
+def test_metrics_equal_the_widths_and_coverage_of_the_intervals():
     score, y = stream("targets", 2500, 12)
     thresholds_of = conformal("targets", 0.9, 300)
     low, high = ends_of(score, thresholds_of.emit(score, y))
@@ -46,13 +46,13 @@ def test_widths_and_coverage_are_those_of_the_intervals():
     }
 
 
-def test_before_the_first_label_nothing_is_known():
+def test_metrics_are_unknown_before_the_first_label():
     assert set(conformal("targets").point().values()) == {None, 0}
     assert set(conformal("seven").point().values()) == {None}
 
 
 @each_level
-def test_constant_targets_get_intervals_of_no_width_and_are_left_again(level):
+def test_intervals_shrink_to_constant_targets_and_widen_again(level):
     thresholds_of = conformal("targets", level)
     score, y = np.full((600, 1), 5.0), np.full(600, 5.0)
     assert thresholds_of.emit(score, y)[-1] == 0.0
@@ -90,7 +90,7 @@ def test_scores_of_any_size_are_well_defined(kind, size):
 
 
 @pytest.mark.parametrize("n", [1, 5, 500])
-def test_infinite_targets_are_missed_and_overcome(n):
+def test_intervals_recover_after_infinite_targets(n):
     score, y = stream("targets", 2000, 16)
     y[700 : 700 + n] = math.inf
     thresholds_of = conformal("targets")
@@ -117,8 +117,8 @@ PLAIN = np.ones(20_000)
 DRIFTS = {
     "nothing changes": PLAIN,
     "doubles, falls to a fifth": np.repeat([1.0, 2.0, 0.2, 1.0], 5000),
-    "tenfold by and by": np.exp(np.linspace(0.0, math.log(10.0), 20_000)),
-    "to and fro": 1.0 + 0.9 * np.sin(np.arange(20_000) / 150.0),
+    "gradually tenfold": np.exp(np.linspace(0.0, math.log(10.0), 20_000)),
+    "back and forth": 1.0 + 0.9 * np.sin(np.arange(20_000) / 150.0),
 }
 
 
@@ -135,7 +135,7 @@ def test_coverage_is_kept(kind, level, drift):
 
 @each_kind
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_coverage_is_kept_with_late_labels(kind, level):
+def test_coverage_is_kept_with_delayed_labels(kind, level):
     score, y = stream(kind, 20_000, 19)
     scores, labels, slot, *_ = operations(score, y, delays_of(20_000, 20))
     thresholds_of = conformal(kind, level)
@@ -145,14 +145,14 @@ def test_coverage_is_kept_with_late_labels(kind, level):
     assert point["worst_window_coverage"] == pytest.approx(level, abs=0.05)
 
 
-def test_a_threshold_that_does_not_move_does_not_keep_it():
-    """What the tests above would say of split-conformal intervals, whose threshold is that of the first rows."""
-    score, y = stream("targets", 20_000, 18, DRIFTS["tenfold by and by"])
+def test_a_fixed_threshold_loses_coverage_under_drift():
+    """The tests above detect this: split-conformal intervals, whose threshold is that of the first rows, fail them."""
+    score, y = stream("targets", 20_000, 18, DRIFTS["gradually tenfold"])
     distance = np.abs(y - score[:, 0])
     assert (distance[2000:] <= np.quantile(distance[:2000], 0.95)).mean() < 0.85
 
 
-def test_compiling_leaves_no_trace():
+def test_compiling_does_not_change_the_state():
     for kind in KINDS:
         thresholds_of = conformal(kind)
         before = thresholds_of.memory
@@ -178,7 +178,7 @@ def test_labels_that_are_no_class_are_refused():
 
 @each_kind
 def test_labels_are_counted_in_ranges_of_a_batch(kind):
-    """As accuracy points need it, which stand at fixed rows within batches."""
+    """As accuracy points need: they are taken at fixed rows within a batch."""
     score, y = stream(kind, 900)
     threshold = Conformal(learner(kind), 0.9).emit(score, y)
     whole, ranges = (CoverageMetrics(learner(kind), 0.9, 200) for _ in range(2))
@@ -191,7 +191,7 @@ def test_labels_are_counted_in_ranges_of_a_batch(kind):
 
 @each_kind
 @pytest.mark.parametrize(("before", "after", "possible"), [(300, 300, True), (300, 120, True), (300, 400, False)])
-def test_metrics_continue_with_another_window_if_they_can(kind, before, after, possible):
+def test_metrics_continue_with_another_window_where_possible(kind, before, after, possible):
     score, y = stream(kind, 1500)
     threshold = Conformal(learner(kind), 0.9).emit(score, y)
     first, following, from_start = (CoverageMetrics(learner(kind), 0.9, w) for w in (before, after, after))

@@ -32,21 +32,21 @@ def rare(n, d, share, seed=41):
 
 
 @pytest.mark.parametrize("name", ["csogd1", "csogd2"])
-def test_at_equal_costs_it_is_gradient_descent(name):
+def test_at_equal_costs_csogd_is_gradient_descent(name):
     X, y = rare(500, 4, 0.4)
     got = scores(learners.create(name, 4, eta=0.05, **EQUAL), X, y)
     expected = scores(learners.create("ogd_hinge", 4, eta=0.05, schedule="const"), X, y)
     assert got.tobytes() == expected.tobytes()
 
 
-def test_at_equal_costs_both_losses_of_acog_are_one():
+def test_at_equal_costs_both_losses_of_acog_are_equal():
     X, y = rare(500, 4, 0.4)
     got = [scores(learners.create("acog", 4, loss=loss, **EQUAL), X, y).tobytes() for loss in ("I", "II")]
     assert got[0] == got[1]
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("csogd1", {}), ("csogd2", {"eta": 0.1}), ("acog", {"loss": "I"})])
-def test_only_the_ratio_of_prices_matters(name, parameters):
+def test_only_the_ratio_of_costs_matters(name, parameters):
     X, y = rare(300, 3, 0.3)
     got = [
         scores(learners.create(name, 3, objective="cost", c_p=c, c_n=c / 4.0, **parameters), X, y).tobytes()
@@ -56,7 +56,7 @@ def test_only_the_ratio_of_prices_matters(name, parameters):
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("csogd2", {"eta": 0.1}), ("acog", {}), ("acog", {"cov": "diag"})])
-def test_a_dearer_miss_is_made_less_often(name, parameters):
+def test_costlier_misses_become_rarer(name, parameters):
     X, y = rare(4000, 4, 0.1)
     missed = [
         (scores(learners.create(name, 4, objective="cost", c_p=c, c_n=1.0, **parameters), X, y) < 0)[y == 1].mean()
@@ -73,7 +73,7 @@ def test_rho_shares_the_weight_of_a_class_among_its_rows():
     assert learner.state["weight"][0] == 0.25 * (0.75 * 4 / (0.25 * 2)) * 2.0
 
 
-def test_loss_one_moves_the_margin_and_loss_two_the_step():
+def test_loss_one_scales_the_margin_and_loss_two_the_step():
     x = np.array([[1.0]])
     for name, weights in {"csogd1": (0.1, 1.6), "csogd2": (0.4, 1.5)}.items():
         got = []
@@ -100,7 +100,7 @@ def test_acog_steps_along_the_new_covariance_and_adds_precision():
 
 
 @pytest.mark.parametrize("cov", ["full", "diag"])
-def test_acog_drift_gives_variance_back_up_to_the_start(cov):
+def test_with_drift_the_variance_of_acog_grows_back_up_to_its_start(cov):
     X, y = rare(400, 2, 0.3)
     learner = learners.create("acog", 2, cov=cov, a=0.5, q=1e-3)
     for _ in range(10):
@@ -113,7 +113,7 @@ def test_acog_drift_gives_variance_back_up_to_the_start(cov):
 @pytest.mark.parametrize(
     ("name", "parameters"), [("csogd1", {}), ("csogd2", {}), ("acog", {"cov": "full"}), ("acog", {"cov": "diag"})]
 )
-def test_rows_beyond_it_are_counted(name, parameters):
+def test_rows_that_overflow_are_counted(name, parameters):
     learner = learners.create(name, 2, intercept=False, **parameters)
     learner.state["weight"][:] = 1e200
     before = learner.state["weight"].copy()

@@ -120,7 +120,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         ("class Pair(NamedTuple):\n", 'class Pair(NamedTuple):\n    """Two numbers."""\n\n'),
     ],
 )
-def test_what_only_describes_a_kernel_does_not_count(project: Project, old: str, new: str) -> None:
+def test_comments_and_docstrings_do_not_change_the_digest(project: Project, old: str, new: str) -> None:
     assert project.changed("kernels", old, new) == set()
 
 
@@ -139,14 +139,14 @@ def test_what_only_describes_a_kernel_does_not_count(project: Project, old: str,
         ("helpers", "@fragment\ndef inner", "@kernel\ndef inner", {"by_name", "by_module", "by_closure"}),
     ],
 )
-def test_only_what_runs_changed_code_is_compiled_again(
+def test_only_kernels_that_run_changed_code_get_another_digest(
     project: Project, module: str, old: str, new: str, changed: set[str]
 ) -> None:
     assert project.changed(module, old, new) == changed
 
 
-def test_the_order_of_fields_counts(project: Project) -> None:
-    """They are found by their places."""
+def test_the_order_of_fields_changes_the_digest(project: Project) -> None:
+    """Kernels find fields by their positions."""
     assert project.changed("kernels", "    a: float\n    b: float\n", "    b: float\n    a: float\n") == {*KERNELS}
 
 

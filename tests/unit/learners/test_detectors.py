@@ -61,7 +61,7 @@ def test_equals_the_oracle(name, naive, given, made):
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_batches_and_rows_without_a_label_change_nothing(name):
+def test_cutting_batches_and_unlabelled_rows_change_nothing(name):
     errors = mistakes(4, *PIECES)
     whole, cut = create(name), create(name)
     expected = whole.observe(errors)
@@ -76,7 +76,7 @@ def test_batches_and_rows_without_a_label_change_nothing(name):
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_its_state_is_all_that_it_is(name):
+def test_a_copied_state_continues_equally_and_a_reset_is_a_new_detector(name):
     errors = mistakes(5, *PIECES)
     first, second = create(name), create(name)
     first.observe(errors[:450])
@@ -87,7 +87,7 @@ def test_its_state_is_all_that_it_is(name):
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_a_change_is_found_within_500_rows_and_hardly_anything_before(name):
+def test_a_change_is_detected_within_500_rows_with_few_false_alarms(name):
     """1,000 rows with 20 % mistakes, then 1,000 with 50 %, as in docs/algorithms/drift.md; medians of 100 seeds."""
     delays, early = [], []
     given = {"drift": 0.8} if name == "eddm" else {}  # the published levels give four early alarms
@@ -102,7 +102,7 @@ def test_a_change_is_found_within_500_rows_and_hardly_anything_before(name):
 
 @pytest.mark.parametrize("name", [name for name in DETECTORS if not find(name).binary])
 @pytest.mark.parametrize("wild", [np.inf, -np.inf, 1e308, -1e308])
-def test_a_wild_loss_leaves_a_finite_state(name, wild):
+def test_an_extreme_loss_leaves_a_finite_state(name, wild):
     detector = create(name)
     errors = losses(1, (300, 0.3))
     errors[[7, 8, 150]] = wild
@@ -125,7 +125,7 @@ BESIDE = [
 
 @pytest.mark.parametrize(("name", "given", "theirs"), [pytest.param(*b, id=f"{b[0]}-{b[1]}") for b in BESIDE])
 @pytest.mark.parametrize("seed", range(5))
-def test_drifts_at_the_rows_of_rivers(name, given, theirs, seed):
+def test_drifts_are_detected_at_the_same_rows_as_by_river(name, given, theirs, seed):
     """River's ADWIN drops its whole window after a drift; the paper's does not, so ours is reset here.
 
     Not compared, because River's definitions differ: DDM tracks a minimum from row 31 on, also without any error; EDDM
@@ -156,7 +156,7 @@ def test_the_distance_of_kswin_is_that_of_the_exact_test(n, alpha):
         assert k == 1 or stats.ks_2samp(a, a + k - 1, method="exact").pvalue > alpha or (k - 1) / n <= 0.1
 
 
-def test_kswin_sees_a_distribution_change_whose_mean_stays():
+def test_kswin_detects_a_change_of_distribution_with_the_same_mean():
     rng = np.random.default_rng(2)
     errors = np.concatenate([rng.normal(1.0, 0.1, 500), rng.normal(1.0, 2.0, 500)])
     verdicts = create("kswin", alpha=1e-4).observe(errors)
@@ -180,13 +180,13 @@ def test_parameters_are_refused_with_their_bound(name, given, says):
         create(name, **given)
 
 
-def test_an_unknown_name_gets_the_nearest():
+def test_an_unknown_name_is_refused_with_the_nearest_one():
     with pytest.raises(UnknownDetector, match="did you mean 'adwin'"):
         create("adwinn")
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_names_agree_and_documentation_is_whole(name):
+def test_names_agree_and_documentation_is_complete(name):
     found = find(name)
     assert (found.name, found.__module__.rpartition(".")[2]) == (name, name)
     assert "Cost\n" in found.__doc__

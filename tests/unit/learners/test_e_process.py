@@ -1,4 +1,4 @@
-"""The e-process that compares two learners: its oracle, its bits, false findings, and how soon it finds the better."""
+"""The e-process that compares two learners: its oracle, false findings, and how soon it finds the better learner."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_capital_in_metrics_equals_the_oracle(challenger):
         assert point[f"{side}_since"] == (10 * (rows[0] - 1) if rows else None)
 
 
-def test_before_the_first_row_nothing_is_known():
+def test_before_the_first_row_there_is_no_evidence():
     nothing = {"log_e": 0.0, "p": 1.0, "since": None}
     assert EProcess().point() == {
         f"{side}_{key}": value for side in ("better", "worse") for key, value in nothing.items()
     }
 
 
-def test_rows_that_nobody_wins_change_nothing():
+def test_rows_without_a_winner_change_nothing():
     champion, challenger = wins(0.7, 100)
     apart = [np.insert(errors, np.arange(100), like) for errors, like in ((champion, 0.0), (challenger, 0.0))]
     apart = [np.insert(errors, np.arange(200), like) for errors, like in zip(apart, (np.nan, 1.0), strict=True)]
@@ -73,12 +73,12 @@ def test_smaller_losses_win():
 
 
 @pytest.mark.parametrize("cuts", [(1,), (0, 7, 7, 500), tuple(range(1000))])
-def test_how_rows_are_cut_changes_no_bit(cuts):
+def test_cutting_batches_changes_no_bit(cuts):
     rows = wins(0.55, 1000, seed=1)
     assert after(*rows, *cuts).state.memory.tobytes() == after(*rows).state.memory.tobytes()
 
 
-def test_a_fair_row_earns_nothing():
+def test_a_fair_row_gains_nothing_on_average():
     """The next capital, averaged over both winners, is the present one: the e-process is a martingale."""
     for seed in range(20):
         rows = wins(0.3 + 0.02 * seed, 50 + seed, seed)
@@ -89,7 +89,7 @@ def test_a_fair_row_earns_nothing():
         assert (nexts[0].state["capital"] + nexts[1].state["capital"]) / 2 == pytest.approx(now, rel=1e-12)
 
 
-def test_capital_is_bounded_and_lost_when_the_tables_turn():
+def test_capital_is_bounded_and_lost_when_the_other_side_wins():
     champion, challenger = wins(1.0, 100_000)
     rich = after(champion, challenger)
     assert rich.point()["better_log_e"] == pytest.approx(math.log(MOST))
@@ -125,11 +125,13 @@ def test_equally_good_learners_are_rarely_distinguished(kind):
         assert sum(one[side] is not None for one in sides) <= MOST_FALSE
     lead = np.cumsum(champion - challenger, axis=1)
     differ = np.cumsum(champion != challenger, axis=1)
-    looked_at_each_row = ((lead > 1.645 * np.sqrt(differ)) & (differ >= 20)).any(axis=1)
-    assert looked_at_each_row.sum() > 2 * MOST_FALSE, "a test for one look, looked at after each row, finds too much"
+    tested_at_each_row = ((lead > 1.645 * np.sqrt(differ)) & (differ >= 20)).any(axis=1)
+    assert tested_at_each_row.sum() > 2 * MOST_FALSE, (
+        "a test meant for one look finds too much if repeated after each row"
+    )
 
 
-def test_a_worse_learner_is_never_found_better_however_both_drift():
+def test_a_worse_learner_is_rarely_found_better_whatever_the_drift():
     rng = np.random.default_rng(4)
     falsely = 0
     for _ in range(200):
@@ -145,13 +147,13 @@ def test_a_better_learner_is_found(challenger, most):
     assert delays[25] <= most
 
 
-def test_the_side_of_the_champion_is_that_of_the_challenger_mirrored():
+def test_exchanging_the_learners_exchanges_the_findings():
     champion, challenger = wins(0.6, 2000, seed=2)
     assert found(champion, challenger) == found(challenger, champion)[::-1]
     assert found(champion, challenger)[0] is not None
 
 
-def test_what_was_lost_before_a_drift_is_no_burden():
+def test_losses_before_a_drift_do_not_delay_a_finding():
     """A side that bets from the first row on only must first win back what it has lost."""
     (lost, worse), (won, better) = wins(0.3, 1000, 5), wins(0.7, 300, 6)
     champion, challenger = np.concatenate([lost, won]), np.concatenate([worse, better])

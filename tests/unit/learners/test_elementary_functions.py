@@ -132,13 +132,13 @@ def test_error_is_below_what_is_documented(name, arguments, most):
     assert error <= most, f"{name}{where}: {error} ulp"
 
 
-def test_the_measure_sees_an_error_of_one_bit():
+def test_an_error_of_one_bit_is_measured():
     with mpmath.workdps(DIGITS):
         assert error_in_ulp(math.nextafter(exp(0.3), 9.0), mpmath.exp(mpf(0.3))) > 0.52
         assert error_in_ulp(exp(0.3), mpmath.exp(mpf(0.3))) <= 0.5
 
 
-def test_the_number_that_comes_nearest_to_a_quarter_turn():
+def test_the_cosine_nearest_to_0_is_accurate():
     x = 6381956970095103.0 * 2.0**797
     with mpmath.workdps(REDUCED_DIGITS):
         assert error_in_ulp(trigonometric.cos(x), mpmath.cos(mpf(x))) < 0.8
@@ -177,7 +177,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special_values(name):
+def test_special_values_are_exact(name):
     own, _ = FUNCTIONS[name]
     got, reference = [own(x) for x, _ in SPECIAL[name]], [value for _, value in SPECIAL[name]]
     np.testing.assert_array_equal(got, reference)
@@ -196,9 +196,9 @@ def test_special_values(name):
         (0.5, 1e-320, 1.0), (2.0**-1074, 0.5, 2.0**-537), (0.7, 2.0, 0.7 * 0.7),
     ],
 )  # fmt: skip
-def test_powers_at_the_edges(x, p, expected):
+def test_special_cases_of_powers_are_exact(x, p, expected):
     np.testing.assert_array_equal(power.power(x, p), expected)
 
 
-def test_tables_are_what_mpmath_says():
+def test_the_generated_tables_are_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), f"make it anew with: {COMMAND}"

@@ -23,7 +23,7 @@ def of(name, kind="binary", d=3, **parameters):
 
 
 @pytest.mark.parametrize("name", ENSEMBLES)
-def test_base_is_refused_in_one_sentence(name):
+def test_an_unsuitable_base_is_refused_in_one_sentence(name):
     for base, why in (
         ("perhaps", "no learner 'perhaps'"),
         ("ova:pa1", "a plain learner, not ova:pa1"),
@@ -38,7 +38,7 @@ def test_base_is_refused_in_one_sentence(name):
         assert "\n" not in str(caught.value)
 
 
-def test_base_of_two_classes_learns_no_more():
+def test_a_binary_base_is_refused_for_more_classes():
     with pytest.raises(
         ParameterError, match="base of dwm must be a learner of this task: arow does not learn 4 classes"
     ):
@@ -59,7 +59,7 @@ def test_one_expert_votes_as_its_learner_predicts(name):
     assert (scores(one, X, y) == expected).all()
 
 
-def test_pool_is_full_and_the_lightest_leaves():
+def test_a_full_pool_keeps_its_size_and_its_best_expert():
     X, y = rows("binary", 600, 4)
     y = np.where(np.arange(600) % 7 < 3, 1.0 - y, y)  # mistakes never end
     dwm = of("dwm", d=4, period=1, max_experts=3, theta=1e-9)
@@ -80,7 +80,7 @@ def test_pool_is_full_and_the_lightest_leaves():
         most=3,  # the other learners are in tests of other ensembles
     ),
 )
-def test_what_a_learner_makes_of_its_state_follows_it_from_slot_to_slot(text, base):
+def test_derived_values_follow_a_state_from_slot_to_slot(text, base):
     """Some learners cache values derived from their state in scratch; a slot with a new state must not keep them."""
     text = text.format(base) if "{}" in text else text + base
     X, y = rows("binary", 300, 4)

@@ -1,4 +1,4 @@
-"""Additive experts, bagging, and periodically renewed pools: births, deaths and ties."""
+"""Additive experts, bagging, and periodically renewed pools: additions, removals and ties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def noisy(n=300):
 
 
 @pytest.mark.parametrize("prune", ["weakest", "oldest"])
-def test_newborn_is_never_the_one_that_leaves(prune):
+def test_a_new_expert_is_never_the_one_removed(prune):
     X, y = noisy()
     pool, births = of("add_exp_d", max_experts=3, prune=prune), 0
     for i in range(len(X)):
@@ -44,7 +44,7 @@ def test_newborn_is_never_the_one_that_leaves(prune):
     assert births > 20
 
 
-def test_oldest_leaves_though_it_is_the_heaviest():
+def test_prune_oldest_removes_the_oldest_expert_even_if_it_is_the_best():
     X, y = rows("binary", 600, 4)
     X, y = X[:300], y[:300]  # one concept, with a tenth of the labels wrong
     kept = {prune: of("add_exp_d", max_experts=4, prune=prune) for prune in ("weakest", "oldest")}
@@ -56,7 +56,7 @@ def test_oldest_leaves_though_it_is_the_heaviest():
     assert all((np.diff(seen) < 0).all() for seen in rows_seen.values()), "the oldest comes first"
 
 
-def test_tie_is_class_one_and_brings_an_expert_where_that_is_wrong():
+def test_a_tie_predicts_class_1_and_adds_an_expert_if_that_is_wrong():
     pool = of("add_exp_d", d=1, max_experts=4)
     scores(pool, np.array([[1.0], [1.1]]), np.array([0.0, 0.0]))
     assert pool.state["experts"][0] == 2, "an untrained expert votes for class 1"
@@ -67,7 +67,7 @@ def test_tie_is_class_one_and_brings_an_expert_where_that_is_wrong():
     assert pool.state["experts"][0] == 3
 
 
-def test_weights_survive_a_factor_that_underflows():
+def test_weights_stay_finite_if_a_factor_underflows():
     X, y = noisy()
     for beta in (5e-324, 1e-300):
         pool = of("add_exp_d", beta=beta, gamma=1e-300, max_experts=2)
@@ -88,15 +88,15 @@ def test_weights_survive_a_factor_that_underflows():
         pytest.param("learn_pp_nse", {"max_members": 3, "batch": 20}, marks=pytest.mark.slow),
     ],
 )
-def test_experts_that_keep_products_of_their_state_are_cut_invariant(name, parameters):
-    """`winnow` derives weights from logarithms before a batch; an expert born within one needs them too."""
+def test_cutting_batches_changes_no_bit_of_experts_with_derived_values(name, parameters):
+    """`winnow` derives weights from logarithms before a batch; an expert added within one needs them too."""
     X, y = noisy()
     whole, cut = (of(name, base="winnow", **parameters) for _ in range(2))
     assert (scores(whole, X, y) == scores(cut, X, y, tuple(range(1, 300)))).all()
     assert whole.state.memory.tobytes() == cut.state.memory.tobytes()
 
 
-def test_range_of_targets_is_given_or_found():
+def test_the_range_of_targets_is_given_or_learned():
     X, y = rows("regression", 400, 4)
     found, given = of("add_exp_c", "regression"), of("add_exp_c", "regression", y_min=-1.0, y_max=2.0)
     assert np.isfinite(scores(found, X, y)).all()
@@ -109,7 +109,7 @@ def test_range_of_targets_is_given_or_found():
         of("add_exp_c", "regression", y_min=3.0, y_max=2.0)
 
 
-def test_range_of_any_width_is_divided():
+def test_a_range_of_any_width_leaves_finite_weights():
     pool = of("add_exp_c", "regression", d=3)
     X, _ = hostile("regression", 8, 3)
     y = np.array([1e308, -1e308, 0.0, 5e-324, 1.7e308, -1.7e308, 1.0, 2.0])
@@ -117,7 +117,7 @@ def test_range_of_any_width_is_divided():
     assert np.isfinite(pool.state["weight"]).all()
 
 
-def test_bag_shows_a_row_as_often_as_drawn():
+def test_online_bagging_learns_each_row_once_on_average():
     X, y = rows("binary", 400, 4)
     bag = of("online_bagging", n=50)
     scores(bag, X, y)
@@ -126,13 +126,13 @@ def test_bag_shows_a_row_as_often_as_drawn():
     assert times.std() == pytest.approx(np.sqrt(400), rel=0.4)
 
 
-def test_bag_of_another_seed_differs():
+def test_online_bagging_differs_with_another_seed():
     X, y = rows("regression", 200, 4)
     one, other = (scores(of("online_bagging", "regression", seed=seed), X, y) for seed in (1, 2))
     assert (one[5:] != other[5:]).any()
 
 
-def test_base_of_a_regression_ensemble_learns_targets():
+def test_the_base_of_a_regression_ensemble_must_learn_targets():
     with pytest.raises(ParameterError, match="base of add_exp_c must be a learner of this task: arow does not learn"):
         of("add_exp_c", "regression", base="arow")
 
@@ -143,7 +143,7 @@ def test_the_default_base_is_the_one_that_suits_the_task():
 
 
 @pytest.mark.parametrize("name", ["online_bagging", "oaue", "learn_pp_nse", "dwm"])
-def test_auto_is_a_learner_and_no_word_for_the_default_base(name):
+def test_auto_is_a_learner_and_not_a_word_for_the_default_base(name):
     with pytest.raises(ParameterError, match=f"base of {name} cannot be `auto`.*base=default.*base=auto/seed=1"):
         of(name, base="auto")
     assert of(name, base="auto/seed=1").base.name == "auto"
@@ -156,7 +156,7 @@ def test_copies_of_the_learner_auto_vote():
     assert np.isfinite(scores(bag, X, y)).all()
 
 
-def test_candidate_joins_where_a_window_ends_and_the_lightest_leaves():
+def test_at_the_end_of_a_window_the_candidate_replaces_the_lightest_expert():
     X, y = noisy(200)
     pool = of("oaue", window=20, n=2)
     for end in range(1, 10):
@@ -171,7 +171,7 @@ def test_candidate_joins_where_a_window_ends_and_the_lightest_leaves():
         assert pool.members.views(pool.state["states"]).count[-1].sum() == 0.0, "another candidate begins"
 
 
-def test_error_of_a_window_is_the_mean_of_its_ring_whatever_came_before():
+def test_the_error_of_a_window_does_not_depend_on_earlier_rows():
     X, y = rows("regression", 200, 4)
     pool = of("oaue", "regression", window=20, n=2)
     scores(pool, X[:100], y[:100])
@@ -185,7 +185,7 @@ def test_error_of_a_window_is_the_mean_of_its_ring_whatever_came_before():
     assert pool.state["summary"][1] / 20 == pytest.approx(y[140:160].var())
 
 
-def test_learn_pp_nse_knows_nothing_before_its_first_batch():
+def test_learn_pp_nse_scores_0_before_the_end_of_its_first_batch():
     X, y = rows("binary", 60, 4)
     pool = of("learn_pp_nse", batch=20, max_members=2)
     score = scores(pool, X, y)
@@ -194,7 +194,7 @@ def test_learn_pp_nse_knows_nothing_before_its_first_batch():
     assert pool.state["born"].tolist() == [2, 3]
 
 
-def test_learn_pp_nse_by_error_keeps_the_best():
+def test_learn_pp_nse_pruned_by_error_keeps_the_best_experts():
     X, y = rows("binary", 400, 4)
     y = (X[:, 0] > 0.0).astype(float)
     y[20:40] = 1.0 - y[20:40]  # the second batch has the opposite labels
@@ -214,7 +214,7 @@ def test_learn_pp_nse_predicts_the_mean_of_targets_before_its_first_batch():
     assert abs(score[40:] - y[40:]).max() < abs(y[40:] - y[:40].mean()).max()
 
 
-def test_learn_pp_nse_believes_the_expert_of_a_relation_that_returns():
+def test_learn_pp_nse_weights_an_expert_again_when_its_concept_returns():
     X, y = rows("regression", 450, 4)
     y = 3.0 * X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=450)
     y[150:300] *= -1.0  # batches 4 to 6

@@ -102,7 +102,7 @@ def test_a_learner_continues_without_a_feature_that_mattered(case):
     assert np.isfinite(learned(after, more[:, 1:], labels)).all()
 
 
-def test_the_standardiser_takes_a_new_feature_for_0_until_it_has_seen_it():
+def test_the_standardiser_treats_a_new_feature_as_0_until_its_scale_is_known():
     spec = Spec.parse("pa1")
     X, y = rows(2, "classification", 5000)
     before, after = (spec.create(d, 2, standardize=True) for d in (D, D + 1))
@@ -122,7 +122,7 @@ def test_the_standardiser_takes_a_new_feature_for_0_until_it_has_seen_it():
     assert abs(after.state["weight"][D]) < 0.5
 
 
-def test_a_standardiser_without_rows_learns_a_new_feature_as_any_other():
+def test_a_standardiser_without_rows_learns_a_new_feature_like_any_other():
     spec = Spec.parse("pa1")
     X, y = rows(2, "classification", 40)
     before, after, fresh = (spec.create(d, 2, standardize=True) for d in (D - 1, D, D))
@@ -133,14 +133,14 @@ def test_a_standardiser_without_rows_learns_a_new_feature_as_any_other():
 
 
 @pytest.mark.parametrize("text", ["auto", "winnow", "kernel_perceptron", "on_drift:pa1", "scaled:pa1"])
-def test_a_state_that_has_features_elsewhere_cannot_continue(text):
+def test_a_learner_whose_state_is_not_by_feature_cannot_change_features(text):
     assert not can_change_features(Spec.parse(text).create(D, 2))
 
 
-def test_a_learner_behind_a_feature_map_cannot_continue_and_one_without_features_can():
+def test_a_learner_behind_a_map_cannot_change_features_and_one_without_features_can():
     assert not can_change_features(create_mapped(Spec.parse("pa1"), [Spec.parse("polynomial:degree=2")], D))
     assert can_change_features(Spec.parse("no_change").create(D, 2))
 
 
-def test_the_names_are_those_of_learners():
+def test_every_name_in_by_feature_is_a_learner():
     assert set(LEARNERS) >= BY_FEATURE

@@ -62,7 +62,7 @@ class MappedCase(Case):
 
 
 INEXACT = replace(ROWS["pa1"], exact=False)
-"""PA-I with waves, for which the two mathematics libraries may differ by an ulp."""
+"""PA-I behind Fourier features, for which the two mathematics libraries may differ by an ulp."""
 
 CASES = (
     MappedCase(ROWS["pa1"], "binary", standardize=True, maps=("polynomial",)),
@@ -78,11 +78,11 @@ CASES = (
         pytest.param(case, check, id=f"{case.label}:{check.__name__}")
         for case in CASES
         for check in checks.CHECKS
-        # With rows of one class only, sums and waves need not separate it from the other class, but products do.
+        # With rows of one class only, sums and Fourier features need not separate the classes, but products do.
         if not (check is checks.one_class_only and case is not CASES[0])
     ],
 )
-def test_mapped_learner(case, check):
+def test_a_learner_behind_maps_passes_the_conformance_checks(case, check):
     check(case)
 
 
@@ -116,7 +116,7 @@ def test_mapped_rows_are_finite_whatever_the_row(name, given):
     assert np.isfinite(mapped(X, Spec(name, tuple(given.items())).text)).all()
 
 
-def test_polynomials_stand_in_the_stated_order():
+def test_polynomials_are_in_the_documented_order():
     X = np.array([[2.0, 3.0, 5.0]])
     assert mapped(X, "polynomial").tolist() == [[2, 3, 5, 4, 6, 10, 9, 15, 25]]
     assert mapped(X[:, :2].copy(), "polynomial:degree=3").tolist() == [[2, 3, 4, 6, 9, 8, 12, 18, 27]]
@@ -134,7 +134,7 @@ def test_degree_2_equals_the_explicit_map_and_its_kernel():
     np.testing.assert_allclose((explicit * weigh) @ explicit.T + 1.0, (X @ X.T + 1.0) ** 2, rtol=1e-9, atol=1e-12)
 
 
-def test_curved_boundary_is_learned_behind_polynomials_and_waves_only():
+def test_a_curved_boundary_is_learned_only_behind_polynomials_or_fourier_features():
     X = np.random.default_rng(8).standard_normal((4000, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(float)
     hits = {}
@@ -147,7 +147,7 @@ def test_curved_boundary_is_learned_behind_polynomials_and_waves_only():
 
 
 @pytest.mark.parametrize("gamma", [0.05, 0.5])
-def test_inner_products_of_waves_approximate_the_gaussian_kernel(gamma):
+def test_inner_products_of_fourier_features_approximate_the_gaussian_kernel(gamma):
     X = np.random.default_rng(9).standard_normal((60, 3))
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     kernel = np.exp(-gamma * squared)
@@ -175,7 +175,7 @@ def test_hashed_inner_products_are_right_on_average_over_seeds():
 
 
 @pytest.mark.parametrize("name", ["fourier", "hashing"])
-def test_seed_decides(name):
+def test_the_seed_determines_the_map(name):
     X, _ = rows("binary", 5, 20)
     assert same(mapped(X, f"{name}:seed=4"), mapped(X, f"{name}:seed=4"))
     assert not same(mapped(X, f"{name}:seed=4"), mapped(X, f"{name}:seed=5"))
@@ -196,7 +196,7 @@ def test_maps_follow_one_another():
     assert [one.width for one in create_maps(specs("polynomial", "hashing:buckets=5"), 3)] == [9, 5]
 
 
-def test_batch_wider_than_the_room_is_cut():
+def test_a_batch_wider_than_the_buffer_is_cut():
     X, y = rows("binary", 300, 2)
     texts = (f"hashing:buckets={ROOM // 50}",)
     assert same(
@@ -207,7 +207,7 @@ def test_batch_wider_than_the_room_is_cut():
     assert np.isfinite(scores(wide, X[:5], y[:5])).all()
 
 
-def test_public_face():
+def test_a_mapped_learner_has_the_attributes_of_its_inner_learner():
     learner = create_mapped(Spec("rls"), specs("polynomial"), 3, task="regression", standardize=True)
     face = (learner.name, learner.kind, learner.task, learner.n_features, learner.n_scores, learner.width)
     assert face == ("rls", "regression", "regression", 3, 1, 3)
@@ -272,7 +272,7 @@ def test_snapshots_of_other_maps_or_of_none_are_refused():
         ("hashing:buckets=1.5", 3, "map hashing:buckets=1.5: buckets must be a whole number, got 1.5"),
     ],
 )
-def test_wrong_map_is_one_sentence(text, d, words):
+def test_a_wrong_map_is_refused_in_one_sentence(text, d, words):
     with pytest.raises(ParameterError) as caught:
         create_mapped(Spec("pa1"), specs(text), d)
     assert str(caught.value) == words

@@ -23,7 +23,7 @@ FIGURES = {
 """Accuracy in per cent over the first 4,000 rows, of which one in ten has a label."""
 
 
-def asked_then_told(learner, X, y, known):
+def predict_then_label(learner, X, y, known):
     """Return the scores when each row's label arrives, or expires, before the next row is predicted."""
     n = len(y)
     labels = np.where(known, y, np.nan)
@@ -45,7 +45,7 @@ def asked_then_told(learner, X, y, known):
         ("omr", OMR, {"tau": 20, "lam2": 2.0}),
     ],
 )
-def test_rows_without_a_label_are_learned_as_the_oracle_does(text, oracle, parameters):
+def test_rows_without_a_label_are_learned_as_by_the_oracle(text, oracle, parameters):
     X, y = rows("binary", 300, 3)
     known = np.random.default_rng(5).random(300) < 0.3
     learner = Spec(text, tuple(parameters.items())).create(3)
@@ -53,7 +53,7 @@ def test_rows_without_a_label_are_learned_as_the_oracle_does(text, oracle, param
     for x, label, has in zip(X.tolist(), y.tolist(), known, strict=True):
         expected += slow.score(x)
         slow.learn(x, label) if has else slow.learn_unlabelled(x)
-    np.testing.assert_allclose(asked_then_told(learner, X, y, known), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(predict_then_label(learner, X, y, known), expected, rtol=1e-9, atol=1e-9)
     ignored = Spec(text, tuple(parameters.items())).create(3)
     score = np.empty((300, 1))
     ignored.predict_then_update(X, np.where(known, y, np.nan), score)
@@ -64,36 +64,36 @@ def test_rows_without_a_label_are_learned_as_the_oracle_does(text, oracle, param
 def test_accuracy_with_few_labels_is_that_of_the_specification(real_streams, text, stream):
     X, y = real_streams.rows(stream, 4000)
     known = np.random.default_rng(1).random(4000) < 0.1
-    score = asked_then_told(Spec.parse(text).create(X.shape[1], standardize=True), X, y, known)
+    score = predict_then_label(Spec.parse(text).create(X.shape[1], standardize=True), X, y, known)
     assert 100 * ((score >= 0) == y).mean() == pytest.approx(FIGURES[text][stream], abs=2.0)
 
 
-def test_a_row_without_a_label_costs_those_that_it_is_near_to():
+def test_a_row_without_a_label_penalises_particles_with_a_small_margin():
     learner = Spec.parse("ossl_gap:particles=200,kappa=0.2,q=0").create(2)
     x = np.array([[0.7, -0.4]])
     near = np.abs(learner.state["particle"] @ [0.7, -0.4, 1.0]) < 1.0
     assert 20 < near.sum() < 180
-    asked_then_told(learner, x, np.array([1.0]), np.array([False]))
+    predict_then_label(learner, x, np.array([1.0]), np.array([False]))
     assert learner.state["log_likelihood"] == pytest.approx(np.where(near, np.log(0.8), 0.0))
 
 
 @pytest.mark.parametrize(("text", "field"), [("ossl_gap:particles=20", "particle"), ("omr:tau=20", "coefficient")])
-def test_a_wild_row_without_a_label_is_left_out(text, field):
+def test_an_extreme_row_without_a_label_is_skipped(text, field):
     X, y = rows("binary", 30, 2)
     learner = Spec.parse(text).create(2)
-    asked_then_told(learner, X, y, y >= 0.0)
+    predict_then_label(learner, X, y, y >= 0.0)
     if field == "particle":
         learner.state[field][:] = 1e200
     before = learner.state[field].copy()
-    asked_then_told(learner, np.full((1, 2), 1e300), y[:1], y[:1] < 0.0)
+    predict_then_label(learner, np.full((1, 2), 1e300), y[:1], y[:1] < 0.0)
     assert learner.state["skipped"][0] == 1
     assert np.array_equal(learner.state[field], before)
 
 
-def test_the_steepest_pull_that_is_allowed_does_not_grow():
+def test_the_largest_allowed_lam2_keeps_scores_bounded():
     X, y = rows("binary", 3000, 2)
     learner = Spec.parse("omr:tau=50,lam2=2.5,lam1=0").create(2)
-    score = asked_then_told(learner, X, y, np.arange(3000) % 10 == 0)
+    score = predict_then_label(learner, X, y, np.arange(3000) % 10 == 0)
     assert np.abs(score).max() < 10.0
 
 

@@ -50,7 +50,7 @@ def test_special_cases_have_the_same_bits(special, general, stream):
     assert got.tobytes() == run(general[0], *stream, **general[1])[0].tobytes()
 
 
-def test_a_restart_is_a_new_learner(stream):
+def test_a_restarted_learner_equals_a_new_one(stream):
     X, _ = stream
     y = np.arange(len(X)) % 2.0
     whole = run("restarted_ogd", X, y, delta=100)[0]
@@ -69,7 +69,7 @@ def steps(name, stream, field="weight", **parameters):
             yield np.append(x, 1.0), 2.0 * label - 1.0, before, learner.state[field].copy()
 
 
-def test_pa_takes_the_shortest_way_to_a_margin_of_1(stream):
+def test_pa_takes_the_shortest_step_to_a_margin_of_1(stream):
     for x, sign, before, after in steps("pa", stream):
         margin = sign * before @ x
         assert sign * after @ x == pytest.approx(max(margin, 1.0), abs=1e-9)
@@ -186,12 +186,12 @@ def test_winnow2_finds_a_disjunction_with_few_mistakes():
         ("norma", {"p": "manual"}, "p must be a number"),
     ],
 )
-def test_parameters_that_do_not_go_together(name, parameters, message):
+def test_conflicting_parameters_are_refused(name, parameters, message):
     with pytest.raises(ParameterError, match=message.replace("(", r"\(")):
         learners.create(name, 3, **parameters)
 
 
-def test_auto_exponent_follows_the_width():
+def test_the_automatic_exponent_follows_the_number_of_features():
     assert learners.create("norma", 3, p="auto").parameters.describe()[3]["values"] == "number, 2 <= value, or auto"
     for d, p in ((1, 2.0), (19, 2.0 * math.log(20))):
         X, y = rows("binary", 50, d)
@@ -221,7 +221,7 @@ def test_rows_that_overflow_are_counted_and_change_nothing(name, field):
     assert all(learner.state[key].tobytes() == values.tobytes() for key, values in kept.items())
 
 
-def test_lms_is_a_name_of_ogd_square():
+def test_lms_is_an_alias_of_ogd_square():
     assert find("lms") is find("ogd_square")
     assert not set(ALIASES) & set(LEARNERS)
     alias, named = (learners.create(name, 3, task="regression", eta=0.5) for name in ("lms", "ogd_square"))
@@ -293,7 +293,7 @@ def test_conjunction_makes_few_mistakes_where_one_exists(seed):
         ("winnow", {"balanced": False, "intercept": False}, ("spam500", 2500), 87.32),
     ],
 )
-def test_boolean_features_as_they_are(real_streams, name, parameters, column, expected):
+def test_accuracy_on_unscaled_boolean_features_is_the_documented_one(real_streams, name, parameters, column, expected):
     X, y = real_streams.rows(*column)
     score, _ = run(name, X, y, **parameters)
     assert 100 * ((score >= 0.0) == y).mean() == pytest.approx(expected, abs=0.01)

@@ -32,7 +32,7 @@ MEAN, DEVIATION = [3.0, -0.25, 1e3, 7.0], [2.0, 0.1, 1e-3, 0.0]
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
-def test_suite(case, check):
+def test_scaled_learners_pass_the_conformance_checks(case, check):
     check(case)
 
 
@@ -80,7 +80,7 @@ def test_equals_rows_that_were_scaled_beforehand(behind):
     assert learner.state.memory[8 * 8 :].tobytes() == alone.state.memory.tobytes()
 
 
-def test_scalings_do_not_move():
+def test_the_scaling_is_never_updated():
     X, y = rows()
     learner = set_scaling(learners.create("scaled:pa1", 4))
     before = learner.state.memory.copy()
@@ -89,7 +89,7 @@ def test_scalings_do_not_move():
     assert learner.state.memory[64:].tobytes() != before[64:].tobytes()
 
 
-def test_around_takes_over_the_state_and_leaves_the_other_alone():
+def test_around_copies_the_state_of_the_learner():
     X, y = rows()
     inner = learners.create("perceptron", 4, ties="correct")
     scores(inner, X, y)
@@ -115,7 +115,7 @@ def test_a_scaling_that_does_not_fit_is_refused(mean, deviation):
         FixedScaler.around(learners.create("pa1", 4), np.array(mean), np.array(deviation))
 
 
-def test_wild_values_stay_finite():
+def test_scores_of_extreme_values_are_finite():
     learner = learners.create("scaled:ogd_square", 2, task="regression", intercept=False)
     learner.state["scaled.mean"][:] = [-LARGEST, 0.0]
     learner.state["scaled.deviation"][:] = [1.0, 1e-300]
@@ -128,7 +128,7 @@ def test_wild_values_stay_finite():
     assert score[0, 0] == -LARGEST
 
 
-def test_no_standardiser_comes_in_front_and_wrappers_go_together():
+def test_no_standardiser_is_put_in_front_and_wrappers_commute():
     assert not isinstance(learners.create("scaled:pa1", 3, standardize=True), OnlineStandardizer)
     assert not isinstance(learners.create("ova:scaled:pa1", 3, 5, standardize=True), OnlineStandardizer)
     X, y = rows()
@@ -139,7 +139,7 @@ def test_no_standardiser_comes_in_front_and_wrappers_go_together():
     )
 
 
-def test_public_face():
+def test_a_scaled_learner_has_the_attributes_of_its_inner_learner():
     learner = Spec.parse("scaled:perceptron,ties=correct").create(3)
     assert Spec.parse("scaled:perceptron,ties=correct").text == "scaled:perceptron:ties=correct"
     assert (learner.name, learner.kind, learner.n_features, learner.n_scores) == ("scaled:perceptron", "binary", 3, 1)
@@ -148,7 +148,7 @@ def test_public_face():
     assert learners.create("scaled:ogd_logistic", 3).link == learners.create("ogd_logistic", 3).link
 
 
-def test_refusals_are_one_sentence():
+def test_wrong_specs_are_refused_in_one_sentence():
     with pytest.raises(ParameterError, match="scaled:no_change: no_change ignores features; there is nothing to scale"):
         learners.create("scaled:no_change", 3)
     with pytest.raises(ParameterError, match="scaled:scaled:pa1: scaled:pa1 already has its scaling"):

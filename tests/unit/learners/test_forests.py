@@ -27,7 +27,7 @@ def total_of_second_row(pair):
     return one.first[0] + one.first[1] + 10.0 * one.second[0]
 
 
-def test_a_member_of_arrays_of_one_type():
+def test_kernels_read_a_member_whose_arrays_have_one_type():
     pass_by_address(Pair)
     assert total_of_second_row(Pair(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]))) == 67.0
 
@@ -64,7 +64,7 @@ def test_other_seeds_grow_other_trees(name):
     assert not np.array_equal(first, second)
 
 
-def test_the_leaves_of_a_patch_look_at_the_columns_of_their_tree():
+def test_leaves_of_a_random_patch_use_the_columns_of_their_tree():
     X, y = turning(2000, d=10)
     learner = learners.create(PATCHES, 10, trees=3, share=0.4)
     scores(learner, X, y)

@@ -52,13 +52,13 @@ def learned(name, X, y, task="classification", **parameters):
         if not (check is checks.oracle_equal and tried.given == FIELD)
     ],
 )
-def test_learner(tried, check):
+def test_g_dfop_passes_the_conformance_checks(tried, check):
     check(tried)
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 @pytest.mark.parametrize("column", [0, 2])
-def test_field_equals_the_oracle_and_counts_what_is_no_lambda(kind, column):
+def test_field_equals_the_oracle_and_counts_invalid_lambdas(kind, column):
     X, y = rows(kind, 500, 4)
     rng = np.random.default_rng(3)
     X[:, column] = rng.uniform(0.9, 1.0, 500)
@@ -109,7 +109,7 @@ def test_any_sequence_of_lambda_gives_the_batch_solution(task):
     np.testing.assert_allclose(learner.state["P"], P, rtol=1e-8, atol=1e-8)
 
 
-def test_harmonic_rows_weigh_by_their_number():
+def test_harmonic_weights_rows_by_their_number():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((200, 4)), rng.standard_normal(200)
     _, learner = learned("g_dfop", X, y, "regression", lambda_source="harmonic", mu=0.0, intercept=False)
@@ -133,7 +133,7 @@ def test_fortescue_forgets_about_one_row_in_N0():
     assert learner.state["variance"][0] == pytest.approx(oracle.variance, rel=1e-9)
 
 
-def test_perfect_and_absurd_targets_leave_fortescue_finite():
+def test_perfect_and_extreme_targets_leave_fortescue_finite():
     X = np.ones((50, 1))
     still, learner = learned("g_dfop", X, np.zeros(50), "regression", lambda_source="fortescue")
     assert learner.state["variance"][0] == 0.0
@@ -159,7 +159,7 @@ def test_detector_boosts_the_rows_after_an_alarm_and_no_other():
     assert got[first + 1] != calm[first + 1]
 
 
-def test_what_cannot_be_is_said_in_one_sentence():
+def test_invalid_parameters_are_refused_in_one_sentence():
     with pytest.raises(ParameterError, match="lambda_source=detector needs classes"):
         learners.create("g_dfop", 3, task="regression", lambda_source="detector")
     with pytest.raises(ParameterError, match="column must be < 3, the number of features, got 3"):
@@ -177,7 +177,7 @@ def test_what_cannot_be_is_said_in_one_sentence():
 
 
 @pytest.mark.parametrize("given", [{**FIELD, "mu": 0.05}, {"lambda_source": "fortescue", "N0": 20.0}, DETECTOR])
-def test_a_million_rows_with_a_constant_and_a_duplicate(given):
+def test_a_million_rows_with_a_constant_and_a_duplicate_feature_leave_a_valid_state(given):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((100_000, 6))
     X[:, 0], X[:, 2], X[:, 3] = rng.uniform(0.5, 1.5, 100_000), 3.7, X[:, 1]
@@ -205,7 +205,7 @@ class Detector:
 
 
 @pytest.mark.parametrize("rates", [(0.2, 0.5), (0.0, 0.01, 0.3), (1.0, 0.5, 1.0), (0.05, 0.1, 0.2, 0.4)])
-def test_ddm_says_what_the_oracle_says(rates):
+def test_ddm_equals_the_oracle(rates):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         errors = np.concatenate([rng.random(500) < rate for rate in rates])
@@ -213,7 +213,7 @@ def test_ddm_says_what_the_oracle_says(rates):
         assert [detector.update(e) for e in errors] == [oracle.update(e) for e in errors]
 
 
-def test_ddm_notices_a_jump_from_a_fifth_to_a_half_within_some_hundred_rows():
+def test_ddm_detects_a_jump_of_errors_from_20_to_50_per_cent_within_160_rows():
     delays, early = [], 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_ddm_does_not_take_the_first_error_for_a_drift():
 
 
 @pytest.mark.parametrize(("column", "alarms"), list(enumerate((1, 1, 6, 1, 57, 4))))
-def test_alarms_of_the_specification(real_streams, column, alarms):
+def test_the_number_of_alarms_is_that_of_the_specification(real_streams, column, alarms):
     X, y = real_streams.rows(*COLUMNS[column])
     _, learner = learned("g_dfop", X, y, lambda_source="detector", standardize=True)
     assert learner.state["alarms"].tolist() == [alarms]
@@ -243,7 +243,7 @@ def test_alarms_of_the_specification(real_streams, column, alarms):
     ("stream", "mu", "dfop", "rls"),
     [("2CDT", 0.01, 96.16, 62.28), ("usenet1", 0.02, 69.92, 61.98), ("usenet2", 0.02, 76.08, 73.76)],
 )
-def test_published_accuracies_by_the_papers_protocol(real_streams, stream, mu, dfop, rls):
+def test_accuracies_by_the_papers_protocol_are_the_published_ones(real_streams, stream, mu, dfop, rls):
     """The mean of ten sub-streams of consecutive rows, raw features.
 
     See docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables and #our-reproduction-of-dfop.
@@ -259,7 +259,7 @@ def test_published_accuracies_by_the_papers_protocol(real_streams, stream, mu, d
         assert np.mean(hits) == pytest.approx(expected, abs=0.5), name
 
 
-def test_guard_of_a_feature_that_was_never_there_has_the_bits_of_the_general_one():
+def test_clamp_diagonal_of_an_absent_feature_has_the_bits_of_downdate():
     P = np.diag([3.0, 5e6, 2.0])
     P[0, 2] = P[2, 0] = 0.5
     expected, column = P.copy(), P[:, 1].copy()

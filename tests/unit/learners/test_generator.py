@@ -16,21 +16,21 @@ def pair(request):
     return state, Xoshiro(request.param)
 
 
-def test_seed_and_words(pair):
+def test_seeds_and_words_equal_the_oracle(pair):
     state, oracle = pair
     assert state.tolist() == oracle.s
     assert [int(random.next_u64(state)) for _ in range(1000)] == [oracle.next() for _ in range(1000)]
     assert state.tolist() == oracle.s
 
 
-def test_first_words_of_seed_0():
+def test_the_state_of_seed_0_is_the_published_one():
     # splitmix64 of 0, as published with the reference implementation (Vigna).
     state = np.zeros(4, np.uint64)
     random.seed(state, np.uint64(0))
     assert int(state[0]) == 0xE220A8397B1DCDAF
 
 
-def test_derived_draws(pair):
+def test_derived_draws_equal_the_oracle(pair):
     state, oracle = pair
     assert [random.uniform(state) for _ in range(200)] == [oracle.uniform() for _ in range(200)]
     for n in (1, 2, 7, 10**6):
@@ -48,7 +48,7 @@ def test_derived_draws(pair):
     assert state.tolist() == oracle.s
 
 
-def test_moments():
+def test_moments_are_those_of_the_distributions():
     state = np.zeros(4, np.uint64)
     random.seed(state, np.uint64(7))
     uniforms = np.array([random.uniform(state) for _ in range(20_000)])

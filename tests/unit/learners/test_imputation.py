@@ -50,7 +50,7 @@ def matrix(rows: list[list[float]]) -> np.ndarray:
 @given(ROWS, st.lists(st.integers(0, 12), max_size=4))
 @example([[1e308] * 5, [-1e308] * 5, [math.nan] * 5], [1])
 @example([[math.nan] * 5, [-0.0] * 5, [math.nan] * 5], [])
-def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int]) -> None:
+def test_imputed_values_equal_plain_python_however_batches_are_cut(rows: list[list[float]], cuts: list[int]) -> None:
     whole, cut, again = new_imputer(), new_imputer(), new_imputer()
     expected = np.array(filled(rows)).reshape(-1, 7).tobytes()
     assert whole.transform(matrix(rows)).tobytes() == expected
@@ -67,21 +67,21 @@ def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int
     assert found == expected
 
 
-def test_rows_are_left_as_they_are() -> None:
+def test_input_rows_are_not_changed() -> None:
     rows = matrix([[math.nan, 1, math.nan, 2, 3]])
     before = rows.tobytes()
     new_imputer().transform(rows)
     assert rows.tobytes() == before
 
 
-def test_width_and_size() -> None:
+def test_width_and_size_of_the_state_are_as_declared() -> None:
     filling = new_imputer()
     assert filling.width == 7
     assert filling.state.memory.nbytes == 3 * 8 * 5
 
 
 @pytest.mark.parametrize("watched", [[], [0, 1, 2, 3, 4]])
-def test_indicators_stand_behind_all_columns(watched: list[int]) -> None:
+def test_indicators_come_after_all_columns(watched: list[int]) -> None:
     rows = matrix([[math.nan, 1, math.nan, 2, 3], [0, math.nan, 0, 0, 0]])
     out = Imputer(POLICIES, watched).transform(rows)
     assert out[:, 5:].tolist() == [[float(np.isnan(row[j])) for j in watched] for row in rows]

@@ -32,7 +32,7 @@ def zeros(word):
 
 
 @kernel
-def bare_sum(array):
+def sum_of_view(array):
     total = 0.0
     for value in array[1:]:
         total += value
@@ -50,7 +50,7 @@ def returns_an_array(array):
 
 
 @pytest.mark.parametrize("kind", [int, np.uint64])
-def test_word_is_the_eight_bytes_at_any_position_first_one_lowest(kind):
+def test_load8_and_store8_are_little_endian_at_any_position(kind):
     for position in range(len(BYTES) - 7):
         expected = int.from_bytes(BYTES[position : position + 8].tobytes(), "little")
         assert int(read(BYTES, kind(position))) == expected
@@ -68,29 +68,29 @@ def test_word_is_the_eight_bytes_at_any_position_first_one_lowest(kind):
         pytest.param(np.zeros((2, 9), np.uint8), marks=pytest.mark.slow),
     ],
 )
-def test_words_are_of_gapless_bytes_only(array):
+def test_load8_and_store8_refuse_arrays_other_than_contiguous_bytes(array):
     with pytest.raises(Exception, match="load8"):
         read(array, 0)
     with pytest.raises(Exception, match="store8"):
         write(array, 0, np.uint64(1))
 
 
-def test_nothing_is_written_to_what_is_read_only():
+def test_store8_refuses_a_read_only_array():
     with pytest.raises(Exception, match="store8"):
         write(BYTES, 0, np.uint64(1))
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_trailing_zeros(word):
+def test_trailing_zeros_are_counted(word):
     assert int(zeros(np.uint64(word))) == ((word & -word).bit_length() - 1 if word else 64)
 
 
-def test_bare_kernel_reads_arrays_and_views_of_them():
-    assert bare_sum(np.arange(5.0)) == 10.0
+def test_kernels_read_arrays_and_views_of_them():
+    assert sum_of_view(np.arange(5.0)) == 10.0
 
 
 @pytest.mark.parametrize(("wrong", "argument"), [(makes_an_array, 3), (returns_an_array, np.arange(5.0))])
-def test_bare_kernel_that_makes_or_returns_an_array_is_refused(wrong, argument):
+def test_a_kernel_that_makes_or_returns_an_array_is_refused(wrong, argument):
     with pytest.raises(Exception, match=r"NRT required|[Oo]nly accept returning of array"):
         wrong(argument)
 

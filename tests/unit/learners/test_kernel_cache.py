@@ -57,7 +57,7 @@ def test_a_later_process_finds_what_an_earlier_one_compiled(folder):
 
 
 def made_of(part):
-    """Return a kernel that calls `part`, built as the driver builds them."""
+    """Return a kernel that calls `part`, as the update loop does."""
 
     def run(x):
         return part(x)
@@ -69,7 +69,7 @@ def halved(x):
     return 0.5 * x
 
 
-def test_a_kernel_made_of_others_is_found_by_what_it_is_made_of(folder):
+def test_a_composed_kernel_is_found_by_the_functions_that_it_calls(folder):
     first, second, other = made_of(fragment(scaled)), made_of(fragment(scaled)), made_of(fragment(halved))
     assert (first(2.0), second(2.0), other(2.0)) == (2 * FACTOR, 2 * FACTOR, 1.0)
     found = [sum(one.stats.cache_hits.values()) for one in (first, second, other)]
@@ -77,7 +77,7 @@ def test_a_kernel_made_of_others_is_found_by_what_it_is_made_of(folder):
 
 
 def test_a_kernel_that_has_moved_to_another_module_is_compiled_anew(folder, tmp_path):
-    """What is kept names the kernel's module, which a later version may not have any more."""
+    """A cached kernel names its module, which a later version may no longer have."""
     source = COMPILING + "assert __name__ == 'before' or missed"
     for name in ("before", "after"):
         (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_compiled_anew_and_repaired(folder, damage):
     assert started() == (2 * FACTOR, True)
 
 
-def test_other_numbers_within_machine_code_are_not_believed(folder):
+def test_altered_machine_code_is_not_used(folder):
     started()
     (path,) = files(folder)
     content, factor = path.read_bytes(), struct.pack("<d", FACTOR)
@@ -137,7 +137,7 @@ def test_a_file_that_is_gone_is_compiled_anew(folder):
     assert started() == (2 * FACTOR, True)
 
 
-def test_a_kernel_is_compiled_by_one_of_the_processes_that_need_it_together(tmp_path):
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     tmp_path.chmod(0o700)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     started = [
@@ -149,7 +149,7 @@ def test_a_kernel_is_compiled_by_one_of_the_processes_that_need_it_together(tmp_
     assert len(files(tmp_path)) == 1
 
 
-def test_a_process_that_dies_while_it_compiles_holds_nobody_up(folder):
+def test_a_process_killed_while_it_compiles_blocks_no_other(folder):
     arguments = [sys.executable, "-c", LOCKING, str(lock_of(folder))]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waits:
         assert waits.stdout.readline()
@@ -159,7 +159,7 @@ def test_a_process_that_dies_while_it_compiles_holds_nobody_up(folder):
     assert len(files(folder)) == 1
 
 
-def test_what_cannot_be_compiled_leaves_no_lock(folder):
+def test_a_failed_compilation_leaves_no_lock(folder):
     broken = kernel(lambda x: x.no_such_attribute)
     for _ in range(2):
         with pytest.raises(TypingError):
@@ -175,7 +175,7 @@ def lock_of(folder):
     return path.with_suffix(".lock")
 
 
-def test_kernels_of_other_machines_are_counted_apart(folder):
+def test_kernels_of_other_machines_are_counted_separately(folder):
     started()
     (path,) = files(folder)
     name, machine, digest = path.stem.split("-")
@@ -193,7 +193,7 @@ def test_within_cached_only_nothing_is_compiled(folder):
         assert started() == (2 * FACTOR, True)
 
 
-def test_what_nobody_uses_any_more_is_deleted(folder):
+def test_unused_kernels_are_deleted(folder):
     started()
     (path,) = files(folder)
     long_ago = time.time() - (kernel_cache.UNUSED_DAYS + 1) * 86_400
@@ -207,7 +207,7 @@ def test_what_nobody_uses_any_more_is_deleted(folder):
     assert not (folder / "unused.kernel").exists()
 
 
-def test_what_cannot_be_written_costs_one_sentence(folder, caplog, monkeypatch):
+def test_a_kernel_that_cannot_be_written_is_reported_once(folder, caplog, monkeypatch):
     def full(*_given, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -235,7 +235,7 @@ def test_a_folder_without_room_for_a_file_is_not_used(folder, caplog, monkeypatc
     assert len(caplog.records) == 1
 
 
-def test_a_folder_that_cannot_be_written_serves_for_what_is_in_it(folder, caplog, monkeypatch):
+def test_kernels_in_a_read_only_folder_are_used(folder, caplog, monkeypatch):
     """As in an image whose files are read-only."""
     started()
 
@@ -262,7 +262,7 @@ def test_a_folder_that_cannot_be_written_serves_for_what_is_in_it(folder, caplog
         ({"HOME": "/h", "XDG_CACHE_HOME": "/x", "NUMBA_CACHE_DIR": "/n"}, "/n"),
     ],
 )
-def test_variables_move_the_folder(monkeypatch, variables, place):
+def test_environment_variables_move_the_folder(monkeypatch, variables, place):
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.setenv(name, variables.get(name, ""))
     assert str(kernel_cache._parent()) == place
@@ -289,7 +289,7 @@ def test_a_user_without_a_home_gets_a_folder_of_their_own(monkeypatch, tmp_path)
     assert kernel_cache._parent() == Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")
 
 
-def test_without_any_folder_that_can_be_written_a_place_is_named_nevertheless(monkeypatch):
+def test_without_a_writable_folder_one_is_named_nevertheless(monkeypatch):
     """As in a container whose root file system is read-only: every start compiles, but it starts."""
     for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
@@ -329,9 +329,9 @@ def test_a_folder_below_one_that_everybody_may_write_to_is_refused_unless_it_is_
 
 
 def test_a_link_is_not_followed(folder, caplog, tmp_path):
-    aim = tmp_path / "aim"
-    folder.rename(aim)
-    folder.symlink_to(aim)
+    target = tmp_path / "target"
+    folder.rename(target)
+    folder.symlink_to(target)
     assert refuses(caplog, folder)
 
 
@@ -347,7 +347,7 @@ def test_a_folder_below_that_of_another_user_is_refused(folder, caplog):
     assert refuses(caplog, folder)
 
 
-def test_a_folder_that_is_made_is_private(folder):
+def test_a_created_folder_is_private(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 

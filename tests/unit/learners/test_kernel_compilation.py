@@ -1,4 +1,4 @@
-"""Where kernels are compiled otherwise than by numba: loops, type inference, linking."""
+"""Where the compilation of kernels differs from numba's: loops, type inference, linking."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         *((alone, given) for given in ((MOST - 2, MOST), (LEAST, LEAST + 2))),
     ],
 )
-def test_loops_go_through_the_numbers_of_python(run: Any, arguments: tuple[Any, ...]) -> None:
+def test_loops_over_ranges_equal_those_of_python(run: Any, arguments: tuple[Any, ...]) -> None:
     found, expected = np.zeros(40, np.int64), np.zeros(40, np.int64)
     with np.errstate(over="ignore"):
         assert run(*arguments, found) == run.py_func(*map(int, arguments), expected)
@@ -127,7 +127,7 @@ def test_a_function_that_several_others_call_is_linked_once(monkeypatch: pytest.
     assert [counts[name] for name in ("half_of_first", "first_caller", "second_caller")] == [1, 1, 1]
 
 
-def test_numba_is_asked_once_what_an_operation_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_type_of_an_operation_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: Counter[Any] = Counter()
     context: Any = cpu_target.typing_context
     resolve = context.resolve_function_type

@@ -1,4 +1,4 @@
-"""Kernel learners equal their oracles with parameters that learn too little for rows of the table."""
+"""Kernel learners equal their oracles with parameters that learn too little for the conformance table."""
 
 from __future__ import annotations
 

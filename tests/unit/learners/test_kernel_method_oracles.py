@@ -63,19 +63,19 @@ def test_projections_on_a_basis_of_the_span_lose_nothing():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_linear_kernel_of_several_classes(n_classes):
+def test_a_linear_multiclass_kernel_perceptron_is_the_linear_learner(n_classes):
     kernel = scores(kernel_classes.MCKernelPerceptron, n_classes, **LINEAR)
     equal(kernel, scores(multiclass.PerceptronMax, n_classes))
 
 
-def test_two_classes_are_twice_one():
+def test_mc_norma_of_two_classes_is_kernel_norma_with_twice_the_step():
     """With two classes the margin is 2 f(x), half of it from each class."""
     both = scores(kernel_classes.MCNORMA, alpha=0.1, lam=0.05, rho=1.0, budget=30)
     equal(both, scores(kernel_methods.KernelNORMA, alpha=0.2, lam=0.1 / 4.0, rho=1.0, budget=30))
 
 
 @pytest.mark.parametrize("oracle", [kernel_budgets.RBP, kernel_budgets.BudgetPerceptron])
-def test_what_removes_is_a_perceptron_until_it_does(oracle):
+def test_budget_learners_are_perceptrons_until_they_remove_a_vector(oracle):
     equal(scores(oracle, **NO_END), scores(kernel_methods.KernelPerceptron, **NO_END))
 
 
@@ -109,7 +109,7 @@ class Pegasos(Descent):
 
 
 @pytest.mark.parametrize("oracle", [kernel_budgets.BOGD, kernel_budgets.BOGDPP])
-def test_descent_on_a_budget_is_descent_until_it_is_full(oracle):
+def test_descent_on_a_budget_is_descent_until_the_budget_is_full(oracle):
     equal(scores(oracle, **NO_END, eta=0.2, lam=0.1), scores(Descent, **NO_END, eta=0.2, lam=0.1))
 
 
@@ -117,7 +117,7 @@ def test_merging_descent_is_descent_until_it_merges():
     equal(scores(kernel_merging.BSGDMerge, **NO_END, lam=0.05), scores(Pegasos, **NO_END, lam=0.05))
 
 
-def test_the_removed_vector_was_the_best_without_itself():
+def test_the_removed_vector_is_the_one_best_predicted_without_itself():
     """Every removal is checked by sums that leave the vector out."""
 
     class CountingPerceptron(kernel_budgets.BudgetPerceptron):
@@ -149,7 +149,7 @@ def test_random_features_approach_the_kernel():
             )
 
 
-def test_all_of_the_spectrum_loses_nothing_of_what_lies_in_the_span():
+def test_nogd_of_full_rank_keeps_the_scores_of_support_vectors():
     oracle = kernel_features.NOGD(3, 2, "binary", budget=12, rank=12, gamma=0.5)
     plain = Descent(3, 2, "binary", gamma=0.5)
     X, y = stream(60)
@@ -161,7 +161,7 @@ def test_all_of_the_spectrum_loses_nothing_of_what_lies_in_the_span():
         assert oracle.score(z) == pytest.approx(plain.score(z))
 
 
-def test_eigenpairs():
+def test_eigenpairs_are_orthonormal_and_rebuild_the_matrix():
     A = [[4.0, 1.0, -2.0], [1.0, 3.0, 0.5], [-2.0, 0.5, 1.0]]
     pairs = kernel_features.eigenpairs(A)
     for i in range(3):
@@ -187,7 +187,7 @@ def test_the_merger_of_two_is_the_best_on_the_line_between_them():
 
 @pytest.mark.parametrize("w", [-0.3, -0.9, -1.0])
 @pytest.mark.parametrize(("la", "lb", "had"), [(0.2, 0.1, 0.5), (1.4, 0.3, 0.0), (0.9, 1.8, 0.9), (2.5, 0.05, 1.0)])
-def test_two_coefficients_are_the_best_of_their_box(w, la, lb, had):
+def test_duol_optimises_two_coefficients_within_their_box(w, la, lb, had):
     duol = kernel_merging.DUOL(1, 2, "binary", C=1.0)
 
     def gain(a, b):
@@ -198,7 +198,7 @@ def test_two_coefficients_are_the_best_of_their_box(w, la, lb, had):
     assert gain(*duol.double(la, lb, w, had)) >= best - 1e-9
 
 
-def test_twins_hold_every_row_that_they_learned_from():
+def test_twin_vectors_count_every_learned_row():
     twins = kernel_merging.TVM(3, 2, "binary", budget=6)
     learned = 0
     for x, y in zip(*stream(), strict=True):
@@ -209,7 +209,7 @@ def test_twins_hold_every_row_that_they_learned_from():
     assert all(0.0 <= alpha[i] <= sizes[i] for sizes, alpha in twins.a for i in (0, 1))
 
 
-def test_the_inverse_grown_row_by_row_is_the_inverse():
+def test_the_incremental_inverse_equals_the_recomputed_one():
     oracle = kernel_budgets.Projectron(3, 2, "binary", gamma=0.5, budget=50)
     run(oracle, *stream(60))
     grown = oracle.Kinv
@@ -233,7 +233,7 @@ def test_the_width_comes_from_the_median_of_stored_rows():
     assert kernel.gamma == pytest.approx(kernel_methods.WIDTH / squares[3] / 4.0)
 
 
-def test_what_is_kept_is_made_anew_with_the_width():
+def test_a_change_of_width_recomputes_what_depends_on_it():
     alma = kernel_methods.KernelALMA(3, 2, "binary", budget=20)
     run(alma, *stream(60))
     assert alma.k.gamma != 1.0 / 3.0
@@ -246,7 +246,7 @@ def test_what_is_kept_is_made_anew_with_the_width():
 
 
 @pytest.mark.parametrize("oracle", [kernel_methods.KernelALMA, kernel_methods.KernelALMA0])
-def test_the_norm_that_is_kept_is_the_norm(oracle):
+def test_the_incremental_norm_equals_the_recomputed_one(oracle):
     alma = oracle(3, 2, "binary", kernel="poly", alpha=0.2, B=0.8, budget=7)
     for x, y in zip(*stream(), strict=True):
         alma.learn(x, y)

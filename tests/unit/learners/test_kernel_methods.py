@@ -49,7 +49,7 @@ def gram(learner, n):
         ("kernel_norma_zero_margin", {"alpha": 1.0, "lam": 0.0}),
     ],
 )
-def test_while_the_budget_lasts_it_is_the_kernel_perceptron(name, parameters):
+def test_until_the_budget_is_full_learners_equal_the_kernel_perceptron(name, parameters):
     X, y = stream(400)
     parent = learners.create("kernel_perceptron", 4, budget=400, **FIXED)
     expected = scores(parent, X, y)
@@ -58,7 +58,7 @@ def test_while_the_budget_lasts_it_is_the_kernel_perceptron(name, parameters):
     learner = learners.create(name, 4, budget=stored, **FIXED, **parameters)
     np.testing.assert_allclose(scores(learner, X, y), expected, rtol=1e-12, atol=1e-12)
     smaller = learners.create(name, 4, budget=stored // 2, **FIXED, **parameters)
-    assert np.abs(scores(smaller, X, y) - expected).max() > 0.1, "the budget is looked at by nobody"
+    assert np.abs(scores(smaller, X, y) - expected).max() > 0.1, "the budget has no effect"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_while_the_budget_lasts_it_is_the_kernel_perceptron(name, parameters):
         ("kernel_alma", "alma", {"alpha": 0.2, "B": 2.0, "rho": 0.7}),
     ],
 )
-def test_with_the_linear_kernel_it_is_the_linear_learner(name, linear, parameters):
+def test_with_a_linear_kernel_learners_equal_the_linear_ones(name, linear, parameters):
     X, y = stream(600)
     plain = learners.create(linear, 4, **parameters)
     learner = learners.create(name, 4, kernel="linear", budget=600, **parameters)
@@ -83,7 +83,7 @@ def test_the_quadratic_kernel_is_the_quadratic_perceptron():
     np.testing.assert_allclose(scores(learner, X, y), scores(plain, X, y), rtol=1e-9, atol=1e-9)
 
 
-def test_the_norm_that_is_kept_is_the_norm():
+def test_the_incremental_norm_equals_the_recomputed_one():
     X, y = stream(2000)
     learner = learners.create("kernel_alma", 4, budget=40)
     for start in range(0, 2000, 250):
@@ -92,7 +92,7 @@ def test_the_norm_that_is_kept_is_the_norm():
         assert learner.state["squared"][0] == pytest.approx(a @ gram(learner, 40) @ a, rel=1e-9)
 
 
-def test_projected_rows_are_near_what_stands_for_them():
+def test_projections_are_within_eta_of_their_rows():
     X, y = stream(300)
     exact = scores(learners.create("kernel_perceptron", 4, budget=300, **FIXED), X, y)
     nothing_lost = learners.create("projectron", 4, budget=300, eta=0.0, **FIXED)
@@ -114,7 +114,7 @@ def test_projected_rows_are_near_what_stands_for_them():
     assert projected > 20
 
 
-def test_the_inverse_stays_one():
+def test_the_incremental_inverse_stays_accurate():
     X, y = stream(1500)
     for width in ("median", "dimension"):
         learner = learners.create("projectron", 4, budget=60, width=width)
@@ -131,7 +131,7 @@ def merge(p, memory):
     merge_nearest(p, memory)
 
 
-def test_merging_keeps_rows_and_duals():
+def test_merging_keeps_the_sums_of_rows_and_duals():
     X, y = stream(60)
     learner = learners.create("tvm", 4, budget=30, C=2.0)
     scores(learner, X[:30], y[:30])
@@ -150,7 +150,7 @@ def test_merging_keeps_rows_and_duals():
         )
 
 
-def test_rows_that_lie_together_merge_without_loss():
+def test_equal_rows_merge_without_loss():
     X, _ = stream(2, seed=8)
     rows, y = np.repeat(X, 40, axis=0), np.repeat([0.0, 1.0], 40)
     learner = learners.create("bsgd_merge", 4, budget=4, eta_max=0.01, **FIXED)
@@ -159,7 +159,7 @@ def test_rows_that_lie_together_merge_without_loss():
     assert learner.state["expansion.used"][0] == 4
 
 
-def test_with_all_directions_nothing_changes_when_they_are_found():
+def test_nogd_of_full_rank_keeps_its_scores_when_its_features_are_fixed():
     X, y = stream(400)
     learner = learners.create("nogd", 4, budget=50, rank=50, **FIXED)
     probe = stream(20, seed=9)[0]
@@ -178,7 +178,7 @@ def test_with_all_directions_nothing_changes_when_they_are_found():
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
-def test_diagonalising(n):
+def test_diagonalise_equals_lapack(n):
     rng = np.random.default_rng(n)
     A = rng.standard_normal((n, n))
     A = A @ A.T
@@ -192,7 +192,7 @@ def test_diagonalising(n):
 
 
 @pytest.mark.parametrize("name", ["kernel_norma", "bsgd_merge", "mc_norma", "fogd"])
-def test_the_width_goes_with_the_units(name):
+def test_the_width_scales_with_the_units(name):
     X, y = stream(1500, noise=0.2)
     found = []
     for unit in (1.0, 2.0**10):
@@ -211,7 +211,7 @@ def stripes(rows=6000, seed=3):
 
 
 @pytest.mark.parametrize("name", ["kernel_norma", "duol", "mc_norma", "forgetron"])
-def test_the_width_becomes_that_of_small_classes(name):
+def test_the_prequential_width_adapts_to_narrow_classes(name):
     X, y = stripes()
     found = {}
     for width in ("median", "prequential"):
@@ -232,7 +232,7 @@ def test_the_width_becomes_that_of_small_classes(name):
         ("mc_norma", kernel_classes.MCNORMA),
     ],
 )
-def test_a_narrower_kernel_makes_all_anew_that_follows_from_its_values(name, oracle):
+def test_a_new_width_recomputes_all_derived_values(name, oracle):
     X, y = stripes(900)
     given = {"width": "prequential", "budget": 40}
     learner, naive = learners.create(name, 2, **given), oracle(2, 2, "binary", **given)
@@ -243,7 +243,7 @@ def test_a_narrower_kernel_makes_all_anew_that_follows_from_its_values(name, ora
         naive.learn(x, label)
 
 
-def test_the_width_goes_back_when_classes_are_large_again():
+def test_the_width_returns_when_classes_are_wide_again():
     X, y = stripes()
     learner = learners.create("kernel_norma", 2)
     scores(learner, X, y)
@@ -264,7 +264,7 @@ def test_another_width_needs_a_lead_of_eight_rows():
     assert not lead.any()
 
 
-def test_a_given_width_stays():
+def test_a_given_width_never_changes():
     X, y = stream(300)
     X *= 3.0
     for name in ("kernel_norma", "fogd"):
@@ -274,7 +274,7 @@ def test_a_given_width_stays():
         assert not same(found[0], found[3])
 
 
-def test_mistaken_rows_decide_where_the_budget_perceptron_looks():
+def test_label_noise_harms_the_budget_perceptron_more_than_kernel_norma():
     X, y = stream(3000, noise=0.1)
     learner = learners.create("budget_perceptron", 4, budget=30)
     hits = (scores(learner, X, y) >= 0) == y

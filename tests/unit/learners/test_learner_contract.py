@@ -38,7 +38,7 @@ def test_wrong_arrays_are_refused(X, y, score, words):
 
 
 @pytest.mark.parametrize("name", ["majority_class", "mc_pa", "ova:pa1"])
-def test_a_class_is_a_whole_number_to_learners_and_metrics_of_several(name):
+def test_multiclass_learners_and_metrics_refuse_fractional_labels(name):
     X, y, score = np.ones((3, 2)), np.array([2.0, np.nan, 1.5]), np.zeros((3, 3))
     learner = learners.create(name, 2, 3)
     before = learner.snapshot()
@@ -50,7 +50,7 @@ def test_a_class_is_a_whole_number_to_learners_and_metrics_of_several(name):
             metrics.observe(score, y)
 
 
-def test_a_target_is_any_number():
+def test_targets_may_be_any_number():
     y = np.array([0.5, -7.25, np.nan, 1e300])
     learner = learners.create("running_mean", 1, task="regression")
     learner.predict_then_update(np.zeros((4, 1)), y, np.zeros((4, 1)))
@@ -58,14 +58,14 @@ def test_a_target_is_any_number():
     create_metrics("regression", 0, 1).observe(np.zeros((4, 1)), y)
 
 
-def test_empty_batch():
+def test_an_empty_batch_changes_nothing():
     learner = learners.create("pa1", 2, standardize=True)
     before = learner.snapshot()
     learner.predict_then_update(np.empty((0, 2)), np.empty(0), np.empty((0, 1)))
     assert learner.snapshot() == before
 
 
-def test_unaligned_and_read_only_rows_are_taken():
+def test_unaligned_and_read_only_rows_are_accepted():
     X = np.random.default_rng(0).standard_normal((4, 2))
     raw = b"\0" + X.tobytes()
     odd = np.frombuffer(raw, np.float64, offset=1).reshape(4, 2)
@@ -108,12 +108,12 @@ def test_overflow_is_skipped_and_counted_and_scores_zero():
 
 
 @pytest.mark.parametrize(("d", "form"), [(255, 2), (256, 1)])
-def test_arow_takes_the_diagonal_of_wide_rows(d, form):
+def test_arow_uses_a_diagonal_covariance_for_many_features(d, form):
     assert learners.create("arow", d).state["covariance"].ndim == form
     assert learners.create("arow", d, cov="full").state["covariance"].ndim == 2
 
 
-def test_arow_drift_is_capped_at_the_start():
+def test_arow_drift_is_capped_at_the_initial_variance():
     learner = learners.create("arow", 2, q=0.5, a=1.0, intercept=False)
     X = np.array([[3.0, 0.0]] * 20)
     learner.predict_then_update(X, np.ones(20), np.empty((20, 1)))

@@ -31,7 +31,7 @@ def numeric_gradient(f, w, h=1e-6):
 @pytest.mark.parametrize(
     "parameters", [{}, {"rate": "doubling"}, {"rate": "adahedge"}, {"meta_loss": "zero_one"}, {"f_clip": 2.0}], ids=str
 )
-def test_forked_grid_is_the_explicit_grid(parameters):
+def test_a_grid_grown_by_forks_equals_the_full_grid(parameters):
     X, y = rows("binary", 1500, 3)
     expected = run(Dynamic(3, 2, "binary", finite=math.ceil(math.log2(1500)) + 1, **parameters), X.tolist(), y.tolist())
     learner, score = learnt("d_odm", X, y, **parameters)
@@ -39,7 +39,7 @@ def test_forked_grid_is_the_explicit_grid(parameters):
     assert learner.state["candidates"][0] == 2 + math.floor(math.log2(1500))
 
 
-def test_candidates_are_restarted_odms_and_their_prior_is_the_stated_one():
+def test_candidates_are_restarted_odms_and_their_prior_is_the_documented_one():
     X, y = rows("binary", 300, 4)
     state = learnt("d_odm", X, y)[0].state
     n = state["candidates"][0]
@@ -54,7 +54,7 @@ def test_candidates_are_restarted_odms_and_their_prior_is_the_stated_one():
     assert state["beta"].sum() == pytest.approx(1.0, abs=1e-12)
 
 
-def test_no_more_forks_than_there_is_room():
+def test_forks_stop_at_the_largest_number_of_candidates():
     X, y = rows("binary", 10, 2)
     learner = learnt("d_odm", X, y)[0]
     n = int(learner.state["candidates"][0])
@@ -76,7 +76,7 @@ def test_a_step_goes_against_the_gradient():
         np.testing.assert_allclose(learner.state["weight"], w - 1e-4 * slope, rtol=0, atol=1e-8)
 
 
-def test_a_safe_step_never_raises_the_row_s_loss():
+def test_a_safe_step_never_raises_the_loss_of_its_row():
     rng = np.random.default_rng(32)
     for _ in range(200):
         x, w, y = 10.0 ** rng.uniform(-3, 3) * rng.standard_normal(4), rng.standard_normal(4), np.ones(1)
@@ -87,7 +87,7 @@ def test_a_safe_step_never_raises_the_row_s_loss():
         assert odm_objective(learner.state["weight"], x[None], y)[0] <= before * (1 + 1e-12)
 
 
-def test_restarts():
+def test_restarted_odm_equals_new_learners():
     X, y = rows("binary", 400, 3)
     assert (learnt("restarted_odm", X, y, epoch=401)[1] == learnt("online_odm", X, y)[1]).all()
     whole = learnt("restarted_odm", X, y, epoch=100)[1]
@@ -117,7 +117,7 @@ def test_one_outlier_freezes_the_weights_unless_losses_are_clipped():
 
 
 @pytest.mark.parametrize("rate", ["anytime", "adahedge"])
-def test_mistakes_are_not_clipped_and_the_parameter_says_so(rate):
+def test_zero_one_losses_are_not_clipped_as_documented(rate):
     X, y = rows("binary", 500, 3)
     scores = [learnt("d_odm", X, y, rate=rate, meta_loss="zero_one", f_clip=clip)[1] for clip in (0.0, 0.5)]
     assert scores[0].tobytes() == scores[1].tobytes()
@@ -125,7 +125,7 @@ def test_mistakes_are_not_clipped_and_the_parameter_says_so(rate):
     assert "`zero_one` mistakes are bounded already, and f_clip has no effect on them" in f_clip["text"]
 
 
-def test_epochs_of_a_horizon():
+def test_epochs_cover_the_horizon():
     assert epochs_of(1000, 50.0, 1000.0) == [1, 2]
     assert epochs_of(20_000, 100.0, 20_000.0) == [1, 2]
     assert epochs_of(1024, 0.5, 0.0) == [2**i for i in range(11)]
@@ -143,12 +143,12 @@ def test_epochs_of_a_horizon():
         ({"horizon": 10, "rate": "adahedge"}, "rate must be anytime"),
     ],
 )
-def test_what_does_not_go_with_a_horizon(parameters, words):
+def test_parameters_that_conflict_with_a_horizon_are_refused(parameters, words):
     with pytest.raises(ParameterError, match=words):
         learners.create("d_odm", 3, **parameters)
 
 
-def test_batch_gradient_and_minimum():
+def test_batch_odm_has_the_right_gradient_and_reaches_its_minimum():
     rng = np.random.default_rng(34)
     for _ in range(20):
         X, y = rng.standard_normal((60, 5)), rng.integers(0, 2, 60).astype(float)
@@ -164,7 +164,7 @@ def test_batch_gradient_and_minimum():
         assert np.linalg.norm(best) <= math.sqrt(2 * loss[0])
 
 
-def test_batch_minimum_against_a_search_without_gradients():
+def test_the_batch_minimum_equals_a_search_without_gradients():
     rng = np.random.default_rng(35)
     X, y = rng.standard_normal((12, 2)), rng.integers(0, 2, 12).astype(float)
     at, step = np.zeros(2), 1.0
@@ -206,7 +206,7 @@ def test_regret_of_online_odm_is_within_its_logarithmic_bound():
     ],
     ids=str,
 )
-def test_accuracy_with_a_known_horizon(real_streams, parameters, expected):
+def test_accuracy_with_a_known_horizon_is_the_documented_one(real_streams, parameters, expected):
     for column, accuracy in zip(COLUMNS, expected, strict=True):
         X, y = real_streams.rows(*column)
         given = {k: len(X) if v == "T" else v for k, v in parameters.items()}

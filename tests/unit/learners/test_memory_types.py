@@ -96,7 +96,7 @@ def of_members(memory, out):
         out[e] = first_of(one) + total_of_inner(one.inner)
 
 
-def test_a_memory_has_a_type_of_its_own_and_few_words():
+def test_a_memory_has_its_own_numba_type():
     kind = numba.typeof(outer())
     assert isinstance(kind, Memory)
     assert isinstance(kind.types[1], Memory)
@@ -122,7 +122,7 @@ def test_kernels_write_to_the_arrays():
     assert memory.inner.table.tolist() == [[2, 2, 3], [4, 5, 6]]
 
 
-def test_a_member_is_one_of_memories_whose_arrays_have_gaps():
+def test_a_member_is_read_from_arrays_with_gaps():
     memories, out = stacked(4), np.empty(4)
     of_members(memories, out)
     assert out.tolist() == [
@@ -168,7 +168,7 @@ def items(matrix, flags, i, j, out):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
-def test_items_and_rows_are_those_of_numpy(dtype, shape):
+def test_items_and_rows_equal_those_of_numpy(dtype, shape):
     found, expected = [], []
     for run, results in ((items, found), (items.py_func, expected)):
         matrix, flags, out = np.arange(np.prod(shape)).reshape(shape).astype(dtype), np.zeros(3, np.bool_), np.zeros(8)
@@ -183,7 +183,7 @@ def third_of(array, i):
     return array[i, 3]
 
 
-def test_bounds_are_checked_where_the_variable_says_so():
+def test_bounds_are_checked_if_numba_boundscheck_is_set():
     code = (
         "import numpy as np; from tests.unit.learners.test_memory_types import third_of;third_of(np.zeros((2, 3)), 0)"
     )

@@ -50,7 +50,7 @@ def measured(metrics, score, y):
     return metrics.point()
 
 
-def test_two_classes_equal_rivers(river):
+def test_metrics_of_two_classes_equal_rivers(river):
     score, y, truth, predicted = rows(2)
     point = measured(ConfusionMetrics(2, 1), score, y)
     flags = [bool(t) for t in truth], [bool(p) for p in predicted]
@@ -65,7 +65,7 @@ def test_two_classes_equal_rivers(river):
 
 
 @pytest.mark.parametrize("n_classes", [3, 6])
-def test_more_classes_equal_rivers(river, n_classes):
+def test_metrics_of_more_classes_equal_rivers(river, n_classes):
     score, y, truth, predicted = rows(n_classes)
     point = measured(ConfusionMetrics(n_classes, n_classes), score, y)
     for name, metric in (
@@ -100,7 +100,7 @@ def test_costs_are_those_of_misses_and_of_false_alarms():
     assert (point["recall"], point["specificity"]) == (pytest.approx(1 / 3), 0.5)
 
 
-def test_what_a_missing_class_leaves_undefined_is_none():
+def test_metrics_undefined_for_lack_of_a_class_are_none():
     empty = ConfusionMetrics(2, 1).point()
     assert empty["mistakes"] == 0
     assert empty["cost"] == 0.0
@@ -126,7 +126,7 @@ def test_a_label_that_is_no_class_is_refused(metrics):
 
 
 @pytest.mark.parametrize("window", [5, 300, N, 2000])
-def test_the_area_equals_counted_pairs(window):
+def test_the_auc_equals_counted_pairs(window):
     score, y, truth, _ = rows(2)
     point = measured(MarginMetrics(window), score, y)
     last = list(zip(score[-window:, 0], truth[-window:], strict=True))
@@ -135,7 +135,7 @@ def test_the_area_equals_counted_pairs(window):
     assert point["window_auc"] == pytest.approx(expected, **EXACT)
 
 
-def test_the_area_equals_rivers(river):
+def test_the_auc_equals_rivers(river):
     """Without ties, which River does not count as half."""
     score, y, truth, _ = rows(2)
     score += 1e-5 * np.random.default_rng(0).random(score.shape)
@@ -145,14 +145,14 @@ def test_the_area_equals_rivers(river):
     assert measured(MarginMetrics(400), score, y)["window_auc"] == pytest.approx(metric.get(), **EXACT)
 
 
-def test_hinge_loss_is_the_mean_of_what_margins_lack():
+def test_hinge_loss_equals_its_definition():
     score, y, truth, _ = rows(2)
     y[::7] = np.nan
     losses = [max(0.0, 1.0 - (2 * t - 1) * s) for i, (s, t) in enumerate(zip(score[:, 0], truth, strict=True)) if i % 7]
     assert measured(MarginMetrics(), score, y)["hinge_loss"] == pytest.approx(math.fsum(losses) / len(losses), **EXACT)
 
 
-def test_one_class_alone_has_no_area():
+def test_one_class_alone_has_no_auc():
     metrics = MarginMetrics(3)
     assert metrics.point() == {"hinge_loss": None, "window_auc": None}
     metrics.observe(np.array([[0.5], [2.0]]), np.ones(2))
@@ -163,7 +163,7 @@ def test_one_class_alone_has_no_area():
     assert metrics.point()["window_auc"] is None
 
 
-def test_which_metrics_there_are_follows_from_task_and_classes():
+def test_the_metrics_depend_on_task_and_number_of_classes():
     def names(spec: str, classes: int) -> set[str]:
         metrics = OfflineMetrics(Spec.parse(spec).create(2, classes))
         score = np.zeros((1, 1 if classes == 2 else classes))

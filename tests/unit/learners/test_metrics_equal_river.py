@@ -77,7 +77,7 @@ def fed(metric, truth, predicted):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_classification(river, n_classes):
+def test_classification_metrics_equal_rivers(river, n_classes):
     y, score = labels(n_classes), scores(n_classes)
     rolling = ClassificationMetrics(n_classes, score.shape[1], window=400)
     for block in batches(score, y):
@@ -99,7 +99,7 @@ def test_classification(river, n_classes):
     assert offline.point(point)["kappa_m"] == pytest.approx((p0 - p_m) / (1 - p_m), **EXACT)
 
 
-def test_binary_probabilities(river):
+def test_probability_metrics_of_two_classes_equal_rivers(river):
     y, score = labels(2), scores(2)
     p = [1.0 / (1.0 + math.exp(-s)) for s in score[:, 0]]
     metrics = ProbabilityMetrics("logistic")
@@ -111,7 +111,7 @@ def test_binary_probabilities(river):
 
 
 @pytest.mark.parametrize("n_classes", [3, 6])
-def test_multiclass_probabilities(river, n_classes):
+def test_probability_metrics_of_more_classes_equal_rivers(river, n_classes):
     y, score = labels(n_classes), scores(n_classes)
     p = [[math.exp(s) / math.fsum(math.exp(other) for other in row) for s in row] for row in score]
     metrics = ProbabilityMetrics("softmax")
@@ -139,7 +139,7 @@ def test_sure_errors_are_clamped_as_by_river(river):
     assert metrics.point()["log_loss"] == pytest.approx(expected, **EXACT)
 
 
-def test_regression(river):
+def test_regression_metrics_equal_rivers(river):
     rng = np.random.default_rng(9)
     y = np.cumsum(rng.standard_normal(N)) + 20.0
     score = (y + rng.standard_normal(N))[:, None]
@@ -195,7 +195,7 @@ def test_learners_whose_scores_are_probabilities_say_so():
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_what_stands_before_a_learner_leaves_it_its_probabilities(name):
+def test_standardisers_and_maps_keep_a_learners_probabilities(name):
     if find(name).uses_features:  # the others are neither scaled nor mapped
         maps = (Spec.parse("hashing:buckets=4,seed=1"),)
         assert link_of(create_mapped(Spec.parse(name), (), 2, standardize=True)) == BINARY[name]
@@ -253,7 +253,7 @@ def test_margins_have_no_probabilities(spec, classes):
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit", "softmax"])
-def test_cutting_batches_changes_no_bit_and_unlabelled_rows_count_nothing(link):
+def test_cutting_batches_changes_no_bit_and_unlabelled_rows_do_not_count(link):
     score, y = scores(3 if link == "softmax" else 2), labels(3 if link == "softmax" else 2)
     y[::7] = np.nan
     whole, cut, clean = (ProbabilityMetrics(link) for _ in range(3))
@@ -266,7 +266,7 @@ def test_cutting_batches_changes_no_bit_and_unlabelled_rows_count_nothing(link):
     assert whole.point() == cut.point() == clean.point()
 
 
-def test_nothing_is_known_before_the_first_label():
+def test_metrics_are_none_before_the_first_label():
     assert ProbabilityMetrics("logistic").point() == {"log_loss": None, "brier": None}
     learner = Spec.parse("rls").create(2, task="regression")
     offline, rolling = OfflineMetrics(learner), RegressionMetrics()

@@ -62,7 +62,7 @@ def weighted(metric, truth, predicted, weights) -> float:
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("n", [60, N])
-def test_they_equal_rivers(n_classes, n):
+def test_kappas_equal_rivers(n_classes, n):
     pytest.importorskip("river")
     kappa = import_module("river.metrics").CohenKappa
     score, y = rows(n_classes, n)
@@ -87,7 +87,7 @@ def test_they_equal_rivers(n_classes, n):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_window_of_everything_and_no_fading_are_the_kappas_in_total(n_classes):
+def test_with_a_window_of_all_rows_or_no_fading_kappas_equal_the_overall_ones(n_classes):
     score, y = rows(n_classes)
     offline = OfflineMetrics(Spec.parse("majority_class").create(2, n_classes), window=N, fading=1.0)
     rolling = ClassificationMetrics(n_classes, score.shape[1])
@@ -100,7 +100,7 @@ def test_a_window_of_everything_and_no_fading_are_the_kappas_in_total(n_classes)
             assert point[f"{form}_{name}"] == pytest.approx(point[name], **EXACT)
 
 
-def test_cutting_batches_changes_no_bit_and_unlabelled_rows_count_nothing():
+def test_cutting_batches_changes_no_bit_and_unlabelled_rows_do_not_count():
     score, y = rows(3)
     y[::7] = np.nan
     known = ~np.isnan(y)
@@ -130,7 +130,7 @@ def test_the_window_forgets_and_has_no_kappa_if_its_reference_makes_no_error():
 
 
 @pytest.mark.parametrize("name", ["majority_class", "no_change"])
-def test_one_rule_for_one_class_in_total_windowed_and_fading(name):
+def test_all_kappas_are_none_on_a_stream_of_one_class(name):
     learner = Spec.parse(name).create(2, 2)
     X, y, score = np.zeros((40, 2)), np.ones(40), np.empty((40, 1))
     learner.predict_then_update(X, y, score)
@@ -144,7 +144,7 @@ def test_one_rule_for_one_class_in_total_windowed_and_fading(name):
     assert (len(found), set(found.values())) == (9, {None})
 
 
-def test_nothing_is_known_before_the_first_label_and_no_change_not_before_the_second():
+def test_kappas_need_one_label_and_kappa_temporal_needs_two():
     metrics = KappaMetrics(2, 1)
     assert set(metrics.point().values()) == {None}
     metrics.observe(np.ones((1, 1)), np.zeros(1))
@@ -155,7 +155,7 @@ def test_nothing_is_known_before_the_first_label_and_no_change_not_before_the_se
 
 
 @pytest.mark.parametrize(("window", "fading"), [(0, 0.9), (10, 0.0), (10, 1.1)])
-def test_a_memory_out_of_bounds_is_refused(window, fading):
+def test_a_window_or_fading_factor_out_of_range_is_refused(window, fading):
     with pytest.raises(ValueError, match="must be"):
         KappaMetrics(2, 1, window, fading)
 
@@ -166,7 +166,7 @@ def test_a_label_that_is_no_class_is_refused(label):
         KappaMetrics(2, 1).observe(np.zeros((1, 1)), np.array([label]))
 
 
-def test_errors_inside_a_window_and_fading_beside_sums_written_out():
+def test_windowed_and_fading_errors_equal_explicit_sums():
     rng = np.random.default_rng(5)
     y = np.cumsum(rng.standard_normal(N))
     score = y + 0.3 * rng.standard_normal(N)

@@ -92,7 +92,7 @@ def test_rescaled_weights_predict_as_those_of_the_binary_learner(name):
     assert ((got >= 0.0) == (expected >= 0.0)).all()
 
 
-def test_what_is_predicted_wrongly_is_learned():
+def test_perceptrons_learn_exactly_the_wrong_predictions():
     x = np.ones((1, 2))
     for name in PERCEPTRONS:
         for K in (2, 3):  # the first arg-max is class 0
@@ -102,7 +102,7 @@ def test_what_is_predicted_wrongly_is_learned():
 
 @pytest.mark.parametrize("name", [*PERCEPTRONS, "mc_romma"])
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
-def test_one_class_is_learned_in_some_passes(name, kind):
+def test_one_class_alone_is_learned_in_twenty_passes(name, kind):
     X, _ = rows(kind, 240, 5, 4, 0.2)
     K = 2 if kind == "binary" else 4
     for label in range(1 if K == 2 and name in PERCEPTRONS else 0, K):  # see their docstrings on ties of two classes
@@ -110,7 +110,7 @@ def test_one_class_is_learned_in_some_passes(name, kind):
         assert (predicted_class(score, learner.kind)[-len(X) :] == label).all()
 
 
-def test_best_wrong_class_and_ties():
+def test_ties_go_to_the_lowest_wrong_class_and_count_as_mistakes():
     S = np.array([2.0, 5.0, 5.0, 1.0, 5.0])
     assert [margins.best_wrong.py_func(S, label) for label in range(5)] == [1, 2, 1, 1, 1]
     assert [margins.best_wrong.py_func(np.zeros(3), label) for label in range(3)] == [1, 0, 0]
@@ -118,7 +118,7 @@ def test_best_wrong_class_and_ties():
     assert mistaken == [True, False, True, True, True]
 
 
-def test_perceptrons_share_the_blame():
+def test_perceptrons_divide_the_step_among_wrong_classes_as_documented():
     W, x = np.array([[3.0], [1.0], [2.0], [0.5], [1.0]]), np.ones(1)
     expected = {
         "mc_perceptron_max": [-1.0, 1.0, 0.0, 0.0, 0.0],
@@ -132,7 +132,7 @@ def test_perceptrons_share_the_blame():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_steps_add_up_to_nothing(name):
+def test_steps_sum_to_zero_over_the_classes(name):
     X, y = rows("multiclass", 300, 4, 5, unlabelled=0.1)
     weight = run(name, X, y, 5)[1].state["weight"]
     assert weight.any()
@@ -187,7 +187,7 @@ def test_soft_steps_minimise_distance_and_loss(name, parameters, price):
             assert objective(parted(best, x, label, rival, step)) >= least - 1e-12
 
 
-def test_pa_takes_the_shortest_way_to_a_margin_of_one():
+def test_pa_takes_the_shortest_step_to_a_margin_of_one():
     for _, W, x, label, rival in states(100):
         moved = stepped("mc_pa", W, x, label)
         m = (W[label] - W[rival]) @ x

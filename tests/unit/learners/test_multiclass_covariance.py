@@ -71,7 +71,7 @@ def joint(mu, sigma, x, label, rival):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_step_is_that_of_two_classes_on_the_difference(name):
+def test_the_step_equals_the_binary_one_on_the_difference_of_two_classes(name):
     """The means are equal, and the covariances except for the block between the two classes."""
     for _, x, label, rival, (mu, sigma), (mean, narrowed) in stepped(name, n=60):
         phi, both, blocks = joint(mu, sigma, x, label, rival)
@@ -123,7 +123,7 @@ def test_diagonal_mc_arow_is_diagonal_arowa(q, task):
 
 @pytest.mark.parametrize("cov", FORMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_covariances_stay_sound_on_hostile_rows(name, cov):
+def test_covariances_stay_valid_on_hostile_rows(name, cov):
     for q in (0.0, 1e-3):
         X, y = hostile("multiclass", 2000, 14, 4)
         learner = learners.create(name, 14, 4, cov=cov, q=q)
@@ -136,7 +136,7 @@ def test_covariances_stay_sound_on_hostile_rows(name, cov):
 
 @pytest.mark.parametrize("cov", FORMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_that_teach_nothing_are_counted(name, cov):
+def test_rows_that_cannot_be_learned_are_counted(name, cov):
     learner = learners.create(name, 2, 3, cov=cov, intercept=False)
     score = np.empty((2, 3))
     learner.predict_then_update(np.array([[1.0, -2.0], [2.0, 0.5]]), np.array([1.0, 0.0]), score)
@@ -150,7 +150,7 @@ def test_rows_that_teach_nothing_are_counted(name, cov):
 
 @pytest.mark.parametrize("cov", FORMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_drift_gives_variance_back_to_all_classes(name, cov):
+def test_with_drift_the_variances_of_all_classes_grow_back(name, cov):
     rng = np.random.default_rng(53)
     X, y, score = rng.standard_normal((400, 2)), rng.integers(0, 3, 400).astype(float), np.empty((400, 3))
     learner = learners.create(name, 2, 3, cov=cov, a=2.0, q=1e-3)
@@ -250,7 +250,7 @@ def test_pairs_learn_whether_items_are_alike(form):
     assert ((linear[2000:, 0] >= 0) == y[2000:]).mean() < 0.6
 
 
-def test_items_of_a_pair():
+def test_a_row_is_split_into_the_two_items_of_a_pair():
     shapes = {}
     for n, given in ((5, {}), (6, {}), (6, {"d1": 2}), (1, {}), (6, {"d1": 6}), (6, {"d1": 2, "intercept": False})):
         shapes[n, *given.values()] = learners.create("arowa_pair", n, **given).state["weight"].shape

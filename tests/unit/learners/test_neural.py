@@ -1,4 +1,4 @@
-"""`lol` takes optimal steps; `hbp` descends on the weighted loss of its classifiers."""
+"""`lol` takes optimal steps; `hbp` descends on the weighted losses of its classifiers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def local(rng, d=3, m=4, **given):
 
 
 @pytest.mark.parametrize(("lam", "C"), [(1.0, 0.1), (0.2, 3.0), (7.0, 0.5)])
-def test_lol_takes_the_least_step_that_pays(lam, C):
+def test_lol_takes_the_optimal_step(lam, C):
     """The step satisfies the conditions for a minimum of the convex lam / 2 |dw|^2 + |du|^2 / 2 + C loss."""
     rng, cases = np.random.default_rng(3), set()
     for _ in range(60):
@@ -84,7 +84,7 @@ def test_lol_lies_between_one_hyperplane_for_all_and_one_for_each(lam, C, alone)
         np.testing.assert_allclose(got[rows], expected, atol=1e-6)
 
 
-def test_lol_takes_the_first_rows_that_differ_for_prototypes_and_has_them_follow():
+def test_lol_takes_the_first_distinct_rows_as_prototypes_and_updates_them():
     learner = learners.create("lol", 2, prototypes=2)
     X = np.array([[1.0, 2.0], [9.0, 9.0], [1.0, 2.0], [5.0, -4.0], [1.0, 4.0]])
     scores(learner, X, np.array([1.0, math.nan, 1.0, 0.0, 1.0]))
@@ -95,14 +95,14 @@ def test_lol_takes_the_first_rows_that_differ_for_prototypes_and_has_them_follow
     assert learner.state["prototype"][0, 1] == pytest.approx(5.001), "the mean of the last thousand rows or so"
 
 
-def test_lol_leaves_rows_that_cannot_be_learned():
+def test_lol_skips_rows_that_cannot_be_learned():
     learner = learners.create("lol", 2, intercept=False)
     scores(learner, np.array([[0.0, 0.0], [1e200, 1.0]]), np.ones(2))
     assert learner.state["skipped"][0] == 2
     assert learner.state["used"][0] == 0
 
 
-def test_they_learn_what_no_hyperplane_parts():
+def test_lol_and_hbp_learn_classes_that_no_hyperplane_separates():
     X, y = chequered(4000)
     assert accuracy("pa1", X, y) < 0.6
     assert accuracy("lol", X, y) > 0.85
@@ -132,7 +132,7 @@ def losses(learner, x, label):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_hbp_descends_on_the_weighed_losses_of_its_classifiers(K):
+def test_hbp_descends_on_the_weighted_losses_of_its_classifiers(K):
     learner, x, label = network(K, eta=1.0, clip=1e6)
     gradient = {name: np.zeros_like(learner.state[name]) for name in PARTS}
     for name in PARTS:
@@ -163,7 +163,7 @@ def test_hbp_steps_no_farther_than_eta_clip(K):
     np.testing.assert_allclose(cut / np.linalg.norm(cut), free / np.linalg.norm(free), atol=1e-9)
 
 
-def test_hbp_weighs_classifiers_by_their_losses():
+def test_hbp_weights_classifiers_by_their_losses():
     learner, x, label = network(3, alpha=(0.9, 0.06, 0.04), beta=0.5, smooth=0.15)
     loss = np.minimum(losses(learner, x, label), 1.0)
     assert loss.min() < 1.0 == loss.max(), "larger losses count as 1"
@@ -172,7 +172,7 @@ def test_hbp_weighs_classifiers_by_their_losses():
     np.testing.assert_allclose(learner.state["alpha"], expected / expected.sum(), rtol=1e-12)
 
 
-def test_hbp_trusts_the_classifiers_that_can_tell_the_classes_apart():
+def test_hbp_weights_the_classifiers_that_separate_the_classes():
     X, y = chequered(4000)
     learner = learners.create("hbp", 2, smooth=0.0)
     scores(learner, X, y)
@@ -194,7 +194,7 @@ def test_hbp_neither_scores_nor_learns_where_a_classifier_overflows(K):
 
 
 @pytest.mark.parametrize("K", [2, 4])
-def test_hbp_is_none_the_worse_for_a_block_of_rows_of_1e150(K):
+def test_hbp_recovers_from_a_block_of_extreme_rows(K):
     rng = np.random.default_rng(7)
     X = rng.standard_normal((3000, 4))
     y = (X @ rng.standard_normal((4, K))).argmax(axis=1).astype(float)
@@ -210,7 +210,7 @@ def test_hbp_is_none_the_worse_for_a_block_of_rows_of_1e150(K):
 
 
 @pytest.mark.parametrize(("stream", "rows"), [("keystroke", 1_600), ("4CRE-V1", 20_000), ("5CVT", 20_000)])
-def test_hbp_at_its_defaults_is_level_with_the_better_linear_learner(real_streams, stream, rows):
+def test_hbp_at_its_defaults_is_as_accurate_as_the_better_linear_learner(real_streams, stream, rows):
     X, y = real_streams.rows(stream, rows)
     K = int(y.max()) + 1
     assert accuracy("hbp", X, y, K) >= max(accuracy("mc_softmax", X, y, K), accuracy("mc_arow", X, y, K))

@@ -1,4 +1,4 @@
-"""Factorisation of non-negative rows: documented figures, planted parts, rows with negative features.
+"""Factorisation of non-negative rows: documented figures, known parts, rows with negative features.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -33,7 +33,7 @@ def test_errors_are_those_of_the_specification(real_streams, name, rows, rank, e
     )
 
 
-def test_parts_that_were_planted_are_found():
+def test_known_parts_are_recovered():
     rng = np.random.default_rng(0)
     parts = np.kron(np.eye(3), np.ones(4)) * rng.uniform(0.5, 2.0, 12)
     X = rng.exponential(size=(1500, 3)) @ parts
@@ -55,7 +55,7 @@ def test_a_row_with_a_negative_feature_is_scored_only():
     assert all(np.array_equal(learner.state[name], array) for name, array in before.items())
 
 
-def test_targets_are_not_looked_at():
+def test_targets_are_ignored():
     X = np.random.default_rng(2).exponential(size=(50, 4))
     first, second = learner_of("online_nmf", 4), learner_of("online_nmf", 4)
     assert errors(first, X).tobytes() == errors(second, X, np.arange(50.0)).tobytes()

@@ -29,12 +29,12 @@ CASES = (
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
-def test_suite(case, check):
+def test_watched_learners_pass_the_conformance_checks(case, check):
     check(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
-def test_acts_as_often_as_the_oracle(case):
+def test_alarms_and_scores_equal_the_oracle(case):
     """The concept of the rows changes repeatedly, so that every action is taken."""
     d, piece = 4, 250
     rng = np.random.default_rng(6)
@@ -48,7 +48,7 @@ def test_acts_as_often_as_the_oracle(case):
     assert learner.state["alarms"][0] == alarms > 1
 
 
-def test_copy_begun_for_nothing_is_dropped():
+def test_a_background_copy_without_a_drift_is_dropped():
     learner = Spec.parse("on_drift:rls:action=background,detector=hddm_w/drift_conf=1e-30/warn_conf=0.1").create(2)
     rng = np.random.default_rng(1)
     X = rng.standard_normal((4000, 2))
@@ -73,11 +73,11 @@ def test_copy_begun_for_nothing_is_dropped():
         ("on_drift:dwm", "watches a plain learner"),
     ],
 )
-def test_refused_in_one_sentence(text, why):
+def test_wrong_specs_are_refused_in_one_sentence(text, why):
     with pytest.raises(ParameterError, match=why):
         Spec.parse(text).create(3)
 
 
-def test_targets_are_refused():
+def test_regression_is_refused():
     with pytest.raises(ParameterError, match="on_drift:rls does not learn regression"):
         Spec.parse("on_drift:rls").create(3, task="regression")

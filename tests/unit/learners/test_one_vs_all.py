@@ -37,7 +37,7 @@ CASES = (
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
-def test_suite(case, check):
+def test_one_vs_all_passes_the_conformance_checks(case, check):
     check(case)
 
 
@@ -54,7 +54,7 @@ def test_suite(case, check):
         ("arow:q=1e-4", "arow:q=1e-4"),
     ],
 )
-def test_ways_to_write_a_spec(text, canonical):
+def test_every_way_to_write_a_spec_has_one_canonical_form(text, canonical):
     spec = Spec.parse(text)
     assert spec.text == canonical
     assert Spec.parse(canonical) == spec
@@ -78,7 +78,7 @@ def test_ways_to_write_a_spec(text, canonical):
         ("ova:pa1,C=1,C=2", ParameterError, "C is given twice in 'ova:pa1,C=1,C=2'"),
     ],
 )
-def test_refusals_are_one_sentence(text, error, words):
+def test_wrong_specs_are_refused_in_one_sentence(text, error, words):
     with pytest.raises(error) as caught:
         Spec.parse(text).create(3, 4)
     assert str(caught.value) == words
@@ -141,7 +141,7 @@ def test_state_is_one_buffer_with_a_section_per_class():
         assert copy.state["weight"][0] == c + 1.0
 
 
-def test_public_face():
+def test_one_vs_all_has_the_attributes_of_a_multiclass_learner():
     learner = learners.create("ova:arow", 3, 5, standardize=True, q=1e-4)
     face = (learner.name, learner.kind, learner.n_features, learner.n_classes, learner.n_scores, learner.width)
     assert face == ("ova:arow", "multiclass", 3, 5, 5, 4)
@@ -151,7 +151,7 @@ def test_public_face():
     assert not isinstance(learners.create("ova:majority_class", 3, 5, standardize=True), OnlineStandardizer)
 
 
-def test_snapshots_of_the_learner_behind_do_not_fit():
+def test_snapshots_of_other_learners_are_refused():
     one, two, other = (
         learners.create(name, 3, 3, **given)
         for name, given in (("ova:arow", {}), ("ova:arow", {"q": 1e-4}), ("ova:pa1", {}))

@@ -57,7 +57,7 @@ def test_opauc_steps_against_the_gradient_over_all_pairs():
 
 @pytest.mark.parametrize("cov", ["full", "diag"])
 @pytest.mark.parametrize("name", ["opauc", "adaoam"])
-def test_gradient_from_means_and_covariances(name, cov):
+def test_the_step_follows_the_gradient_from_means_and_covariances(name, cov):
     squared = np.zeros(3)
     for w, x, label, others, after in steps(name, cov, eta=0.02):
         e, S = x - others.mean(axis=0), np.atleast_2d(np.cov(others.T, ddof=0))
@@ -89,7 +89,7 @@ def test_safe_step_does_not_overshoot():
 
 
 @pytest.mark.parametrize("name", ["oam_seq", "oam_gra"])
-def test_one_pair(name):
+def test_one_pair_gives_the_documented_step(name):
     rng = np.random.default_rng(52)
     for C in (0.05, 100.0):
         z, x = rng.standard_normal((2, 3))
@@ -133,7 +133,7 @@ def test_reweighting_lets_a_sample_stand_for_its_class():
 
 
 @pytest.mark.parametrize("name", ["oam_seq", "oam_gra"])
-def test_every_row_of_a_class_is_as_likely_to_be_sampled(name):
+def test_every_row_of_a_class_is_equally_likely_to_be_sampled(name):
     n, size, seeds = 60, 10, 400
     X = np.arange(1.0, n + 1.0)[:, None]
     kept = np.zeros(n)
@@ -165,7 +165,7 @@ def test_shifting_all_rows_changes_no_score(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_beyond_it_are_counted(name):
+def test_rows_that_overflow_are_counted(name):
     X, y = two_classes(20, 2)
     learner = learners.create(name, 2)
     scores(learner, X, y)
@@ -199,8 +199,8 @@ def test_balanced_accuracy_and_auc_of_the_specification(real_streams, name, expe
         ("oam_seq", ((75.03, 87.83), (61.77, 67.00), (85.68, 96.12), (86.18, 94.99))),
     ],
 )
-def test_sampling_learners_on_the_streams_of_the_specification(real_streams, name, expected):
-    # Means of five seeds, because seeds differ by 0.8, and the seed of 14.1 is not known.
+def test_balanced_accuracy_and_auc_of_sampling_learners_are_those_of_the_specification(real_streams, name, expected):
+    # Means of five seeds, because seeds differ by 0.8, and the seed of the specification is not known.
     for stream, both in zip(STREAMS, expected, strict=True):
         X, y = real_streams.rows(*stream)
         labels, got = y.tolist(), []

@@ -17,7 +17,7 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 
 LAST = 50
-"""Number of previous rows among which 14.1 looks for partners."""
+"""Number of previous rows among which the specification looks for partners."""
 
 
 def scores(learner, X, y):
@@ -56,7 +56,7 @@ def test_clusters_are_found_as_in_the_specification():
     assert found * block.y.std() == pytest.approx([1.03, 0.53, 0.40, 0.37], abs=0.07)
 
 
-def test_a_wild_rating_does_not_cost_the_factors():
+def test_an_extreme_rating_does_not_destroy_the_factors():
     """Without bounds, they overflow after a rating of 3500, and 53,000 of 60,000 ratings are skipped."""
     (block,) = open_stream("ratings").blocks(60_000)
     y = block.y.copy()
@@ -69,7 +69,7 @@ def test_a_wild_rating_does_not_cost_the_factors():
 
 @pytest.mark.parametrize(("mode", "known"), [("factors", "mean"), ("cocluster", "user")])
 @pytest.mark.parametrize("item", [0.5, -1.0, 7.0, 1e300, np.nextafter(2.0, 3.0)])
-def test_an_id_that_is_none_is_unknown(mode, known, item):
+def test_an_invalid_id_counts_as_unknown(mode, known, item):
     learner = learner_of(f"online_mf:max_users=5,max_items=7,mode={mode}", 2)
     scores(learner, [[1, 2], [1, 3], [4, 2]], [3.0, 4.0, 8.0])
     before = {name: learner.state[name].copy() for name in learner.state}
@@ -79,7 +79,7 @@ def test_an_id_that_is_none_is_unknown(mode, known, item):
     assert all(np.array_equal(learner.state[name], array) for name, array in before.items())
 
 
-def test_clusters_know_nobody_at_first():
+def test_clusters_predict_from_the_ids_that_are_known():
     learner = learner_of("online_mf:mode=cocluster", 2)
     got = scores(learner, [[1, 2], [8, 9], [1, 9], [1, 5], [6, 9]], [3.0, 5.0, 7.0, np.nan, np.nan])
     # First no id at all is known, then neither of the two; in the last two rows one of them is.
@@ -95,7 +95,7 @@ def test_tasks_with_more_in_common_make_fewer_mistakes_on_electricity(real_strea
         assert 100 * right.mean() == pytest.approx(expected, abs=0.1)
 
 
-def test_tasks_with_nothing_in_common_are_perceptrons():
+def test_unrelated_tasks_are_learned_by_separate_perceptrons():
     rng = np.random.default_rng(0)
     X, y, task = rng.standard_normal((300, 3)), rng.integers(0, 2, 300), rng.integers(0, 3, 300)
     got = scores(learner_of("omtl_perceptron:tasks=3,b=0", 4, standardize=False), np.column_stack([task, X]), y)
@@ -105,7 +105,7 @@ def test_tasks_with_nothing_in_common_are_perceptrons():
 
 
 @pytest.mark.parametrize("task", [0.5, -1.0, 3.0, 1e300])
-def test_a_row_of_no_task_is_scored_0_and_not_learned(task):
+def test_a_row_of_an_invalid_task_is_scored_0_and_not_learned(task):
     learner = learner_of("omtl_perceptron:tasks=3", 2, standardize=False)
     scores(learner, [[0, 1.0], [2, -2.0]], [0, 1])
     before = learner.state["weight"].copy()
@@ -124,7 +124,7 @@ def test_a_row_of_no_task_is_scored_0_and_not_learned(task):
         "weighted_majority:experts=pa1+omtl_perceptron/tasks=3",
     ],
 )
-def test_a_task_is_not_scaled_by_whatever_stands_before(text):
+def test_the_task_column_is_not_scaled_behind_any_wrapper(text):
     rng = np.random.default_rng(1)
     X, y = (
         np.column_stack([rng.integers(0, 3, 200), 5.0 + 7.0 * rng.standard_normal((200, 2))]),
@@ -170,7 +170,7 @@ def test_triplets_of_keystroke_are_put_in_order(real_streams):
     assert share[1e-300] == pytest.approx(82.6, abs=1.5)  # as at the start, W = I
 
 
-def test_labels_of_triplets_are_not_looked_at():
+def test_labels_of_triplets_are_ignored():
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((100, 6)), rng.integers(0, 2, 100)
     first, second = learner_of("oasis_metric", 6, False), learner_of("oasis_metric", 6, False)
@@ -213,7 +213,7 @@ def test_clipping_eigenvalues_equals_lapack(d, scale):
     assert (np.diag(P) >= 0).all()
 
 
-def test_clipping_leaves_nothing_of_nothing_and_all_of_what_is_positive():
+def test_clipping_leaves_zero_and_positive_matrices_unchanged():
     D, Q = np.empty((3, 3)), np.empty((3, 3))
     for P in (np.zeros((3, 3)), np.diag([1.0, 2.0, 4.0])):
         before = P.copy()
@@ -234,13 +234,13 @@ def test_clipping_leaves_nothing_of_nothing_and_all_of_what_is_positive():
         ),
     ],
 )
-def test_rows_of_another_form_are_refused(text, d, sentence):
+def test_a_wrong_number_of_columns_is_refused(text, d, sentence):
     with pytest.raises(ParameterError) as caught:
         learner_of(text, d)
     assert str(caught.value) == sentence
 
 
-def test_the_narrowest_rows_are_known_before_any_event():
+def test_the_least_number_of_features_is_known_before_any_event():
     narrowest = {"online_mf": 2, "rdml": 2, "oasis_metric": 3, "omtl_perceptron": 1}
     found = {
         name: Spec.parse(name).min_features(task="regression" if name == "online_mf" else "classification")

@@ -46,7 +46,7 @@ def searched(loss: str, X: np.ndarray, y: np.ndarray, ball: float) -> float:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_row_loss_is_the_definition(loss: str) -> None:
+def test_row_loss_equals_its_definition(loss: str) -> None:
     scores, labels = np.array([-800.0, -1.0, 0.0, 0.5, 1.0, 30.0]), np.array([1.0, -1.0, 1.0, 1.0, 1.0, -1.0])
     found = row_loss(loss, scores, labels)
     assert found[1:] == pytest.approx([naive_loss(loss, *pair) for pair in zip(scores[1:], labels[1:], strict=True)])
@@ -55,7 +55,7 @@ def test_row_loss_is_the_definition(loss: str) -> None:
 
 @pytest.mark.parametrize("ball", BALLS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_fit_reaches_what_a_search_finds(loss: str, ball: float) -> None:
+def test_a_fit_is_as_good_as_a_search(loss: str, ball: float) -> None:
     X, y = sample(25, 2, 3)
     w = fit(loss, X, y, ball)
     assert math.hypot(*w) <= ball * (1 + 1e-12)
@@ -93,7 +93,7 @@ def test_constant_doubled_and_single_rows_have_a_fit(loss: str, ball: float) -> 
     assert row_loss(loss, np.zeros((5, 2)) @ fit(loss, np.zeros((5, 2)), y[:5], ball), y[:5]).sum() > 0
 
 
-def test_a_solver_that_does_not_arrive_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_does_not_converge_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(50, 3, 7)
     monkeypatch.setattr("driftway.learners.hindsight.comparators.MOST_STEPS", 2)
     for loss in ("hinge", "logistic"):
@@ -129,7 +129,7 @@ def test_switching_is_the_best_of_all_sequences(m: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_costs_and_sequence_of_tiny_rows_by_search(loss: str) -> None:
+def test_segment_costs_and_switching_equal_a_search(loss: str) -> None:
     X, y = sample(12, 2, 9)
     edges = (0, 3, 5, 9, 12)
     cost = segment_costs(loss, X, y, edges, ball=2.0)
@@ -143,7 +143,7 @@ def test_costs_and_sequence_of_tiny_rows_by_search(loss: str) -> None:
         assert best_switching(cost, k).loss == pytest.approx(every_sequence(naive, k), abs=4e-5)
 
 
-def test_a_concept_that_turns_round_is_found_where_it_turns() -> None:
+def test_a_switch_is_found_where_the_concept_reverses() -> None:
     X, y = sample(400, 3, 11, noise=0.0)
     y[160:] *= -1
     cost = segment_costs("logistic", X, y, range(0, 401, 40))

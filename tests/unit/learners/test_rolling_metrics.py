@@ -99,7 +99,7 @@ def test_cutting_batches_changes_no_bit(task, kind, k):
 
 
 @pytest.mark.parametrize(("task", "kind", "k"), [("classification", "binary", 2), ("regression", "regression", 0)])
-def test_memory_carries_everything(task, kind, k):
+def test_a_copied_state_continues_with_the_same_bits(task, kind, k):
     score, y = stream(kind, 300)
     whole, head, tail = (create_metrics(task, k, 1, window=50) for _ in range(3))
     whole.observe(score, y)
@@ -119,7 +119,7 @@ def test_unlabelled_rows_are_not_counted():
         assert metrics.point()["labels"] == 0
 
 
-def test_points_are_plain_and_named():
+def test_points_have_the_documented_names_and_plain_numbers():
     for metrics, keys in [
         (create_metrics("classification", 3, 3), CLASSIFICATION_KEYS),
         (create_metrics("regression", 0, 1), REGRESSION_KEYS),
@@ -175,14 +175,14 @@ def test_impossible_labels_are_refused():
     assert metrics.state.memory.tobytes() == before
 
 
-def test_impossible_memory_is_refused():
+def test_a_window_or_fading_factor_out_of_range_is_refused():
     with pytest.raises(ValueError, match="window must be >= 1"):
         create_metrics("classification", 2, 1, window=0)
     with pytest.raises(ValueError, match="fading must be"):
         RegressionMetrics(fading=0.0)
 
 
-def test_predicted_class():
+def test_predicted_class_is_that_of_the_highest_score():
     binary = predicted_class(np.array([[-0.1], [0.0], [-0.0], [2.0]]), "binary")
     assert binary.tolist() == [0, 1, 1, 1]
     many = predicted_class(np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 2.0], [0.0, -1.0, 3.0]]), "multiclass")

@@ -37,7 +37,7 @@ SAME_AS = {
 
 
 def weighted(rule):
-    """Return the driver's loop with a weight other than 1."""
+    """Return the update loop with a weight other than 1."""
     score, learn = rule.score, rule.learn
 
     def run(rows, y, omega, scores, parameters, memory):
@@ -69,7 +69,7 @@ def run_weighted(learner, X, y, omega):
 
 
 @pytest.mark.parametrize("name", SAME_AS)
-def test_a_weighted_row_is_as_another_parameter(name):
+def test_the_weight_of_a_row_acts_like_another_parameter(name):
     given, instead = SAME_AS[name]
     learner, other = made(name, **given), made(name, **instead)
     assert learner.rule().uses_weight
@@ -82,7 +82,7 @@ def test_a_weighted_row_is_as_another_parameter(name):
 
 
 @pytest.mark.parametrize("name", ["rls", "dfop"])
-def test_a_weighted_row_is_as_a_longer_row(name):
+def test_the_weight_of_a_row_acts_like_a_longer_row(name):
     X, y = stream(REGRESSION)
     plain, longer = (learners.create(name, D, task=REGRESSION, intercept=False) for _ in range(2))
     expected, root = np.empty((N, 1)), math.sqrt(OMEGA)
@@ -90,7 +90,7 @@ def test_a_weighted_row_is_as_a_longer_row(name):
     assert run_weighted(plain, X, y, OMEGA) == pytest.approx(expected / root, rel=1e-9, abs=1e-12)
 
 
-def test_rules_say_whether_they_weigh():
+def test_rules_declare_whether_they_use_weights():
     weighing = {name for name in LEARNERS if made(name).rule().uses_weight}
     assert {"pa1", "arow", "rls", "dfop", "mc_pa1"} <= weighing
     assert not {"d_odm", "romma", "cw", "gaussian_nb"} & weighing

@@ -1,4 +1,4 @@
-"""What a learner says that its scores are: shares of votes are within their range, and every learner has words."""
+"""Descriptions of scores: every learner has one, and shares of votes are within their range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.cli.learners import score_of
 VOTES = [name for name in LEARNERS if find(name).votes]
 
 
-def test_every_learner_says_what_its_scores_are() -> None:
+def test_every_learner_describes_its_scores() -> None:
     assert all(set(score_of(find(name))) == set(find(name).tasks) for name in LEARNERS)
     assert len(VOTES) >= 9
 

@@ -81,7 +81,7 @@ def test_soft_steps_minimise_divergence_and_loss(name, power, C):
                 assert aside >= least - 1e-12
 
 
-def test_cw_takes_its_root_without_cancellation():
+def test_cw_computes_its_root_without_cancellation():
     phi = NormalDist().inv_cdf(0.7)
     mean, _ = stepped("cw", np.ones(1), 1.0, np.zeros(1), np.array([[1e-11]]))
     assert mean[0] == pytest.approx(phi * 1e-11, rel=1e-9)  # the printed formula is 5e-6 off
@@ -89,7 +89,7 @@ def test_cw_takes_its_root_without_cancellation():
 
 @pytest.mark.parametrize("cov", FORMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_that_teach_nothing_are_counted(name, cov):
+def test_rows_that_cannot_be_learned_are_counted(name, cov):
     learner = learners.create(name, 2, cov=cov, intercept=False)
     score = np.empty((2, 1))
     learner.predict_then_update(np.array([[1.0, -2.0], [2.0, 0.5]]), np.array([1.0, 0.0]), score)
@@ -110,7 +110,7 @@ def variances(learner):
 
 @pytest.mark.parametrize("cov", FORMS)
 @pytest.mark.parametrize("name", DRIFTING)
-def test_drift_gives_variance_back_up_to_the_start(name, cov):
+def test_with_drift_the_variance_grows_back_up_to_its_start(name, cov):
     rng = np.random.default_rng(22)
     a = 0.5 if name == "sop" else 2.0  # the covariance of sop starts at 1/a
     X, y, score = rng.standard_normal((400, 2)), rng.integers(0, 2, 400).astype(float), np.empty((400, 1))
@@ -139,7 +139,7 @@ def test_sop_weight_follows_its_covariance(cov):
 
 
 @pytest.mark.parametrize("cov", FORMS)
-def test_narow_continues_learning_where_common_code_stops(cov):
+def test_narow_continues_learning_where_common_implementations_stop(cov):
     x = np.array([[0.5, 0.5]])  # variance 0.5, below 1/b
     for variant, learns in (("hybrid", True), ("arow", False)):
         learner = learners.create("narow", 2, cov=cov, variant=variant, intercept=False)
@@ -202,7 +202,7 @@ def test_a_row_without_a_finite_score_changes_nothing(name, form, weight):
     for y in (0.0, 1.0):
         score = np.empty((1, 1))
         learner.predict_then_update(np.array([[10.0, 10.0]]), np.array([y]), score)
-        assert score[0, 0] == 0.0, "what is told of a score that is not finite"
+        assert score[0, 0] == 0.0, "a score that is not finite is reported as 0"
         np.testing.assert_array_equal(learner.state["weight"], before[0])
         np.testing.assert_array_equal(learner.state["covariance"], before[1])
     assert learner.state["skipped"][0] == 2

@@ -43,7 +43,7 @@ def caller(total, values):
     return halved(total[0])
 
 
-def test_they_are_called_with_arrays_and_numbers_and_return_numbers():
+def test_separate_kernels_take_arrays_and_numbers_and_return_numbers():
     total = np.ones(1)
     assert caller(total, np.array([0.0, 1.0, 3.0])) == 2.5
     assert total[0] == 5.0
@@ -98,7 +98,7 @@ def test_a_later_process_finds_the_kernel_and_those_that_it_calls(tmp_path):
     ]  # fmt: skip
 
 
-def test_one_that_changes_changes_its_callers():
+def test_a_changed_kernel_changes_the_digests_of_its_callers():
     def of(function):
         called = separate_kernel(function)
 

@@ -29,7 +29,7 @@ def fed(learner, X, y):
     return learner
 
 
-def talked(name, rounds, each, gossip=False, **parameters):
+def run_rounds(name, rounds, each, gossip=False, **parameters):
     """Run learners that exchange every `each` rows, with the updates of the previous round; rows are in round order."""
     group = [learners.create(name, D, task=REGRESSION, **parameters) for _ in range(WORKERS)]
     exchanges = [ModelAverager(one, gossip) for one in group]
@@ -50,7 +50,7 @@ def talked(name, rounds, each, gossip=False, **parameters):
 
 def test_information_adds_up_to_that_of_one_learner_with_all_rows():
     rounds, each = 6, 20
-    group, exchanges, updates, (X, y) = talked("rls", rounds, each)
+    group, exchanges, updates, (X, y) = run_rounds("rls", rounds, each)
     for k, (one, exchange) in enumerate(zip(group, exchanges, strict=True)):
         exchange.exchange(0, exchange.aggregate(0, [t for j, t in enumerate(updates) if j != k]))
         whole = fed(learners.create("rls", D, task=REGRESSION), X, y)
@@ -59,18 +59,19 @@ def test_information_adds_up_to_that_of_one_learner_with_all_rows():
         assert (one.state["P"] == one.state["P"].T).all()
 
 
-def met(exchange, learner, X, y, heard=None):
+def learn_and_exchange(exchange, learner, X, y):
     """Learn rows, exchange, and return the learner's update."""
-    return exchange.exchange(len(X), heard if fed(learner, X, y) is learner else None)[0]
+    fed(learner, X, y)
+    return exchange.exchange(len(X), None)[0]
 
 
-def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():
+def test_with_forgetting_received_rows_count_as_the_last_ones():
     mu, each = 0.01, 15
     X, y = drawn(3 * each)
     first, second = (learners.create("dfop", D, task=REGRESSION, mu=mu) for _ in range(2))
     ours = ModelAverager(first)
-    update = met(ModelAverager(second), second, X[:each], y[:each])
-    met(ours, first, X[each : 2 * each], y[each : 2 * each])
+    update = learn_and_exchange(ModelAverager(second), second, X[:each], y[:each])
+    learn_and_exchange(ours, first, X[each : 2 * each], y[each : 2 * each])
     fed(first, X[2 * each :], y[2 * each :])
     ours.exchange(each, ours.aggregate(each, [update]))
     # Rows before its last update fade by the rows of others as by its own; an update does not include the prior.
@@ -87,7 +88,7 @@ def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():
     assert now.weight == pytest.approx(b, rel=1e-8, abs=1e-9)
 
 
-def test_weights_become_their_mean_by_rows_and_own_news_is_kept():
+def test_weights_become_the_mean_by_rows_plus_what_was_learned_since():
     learner = learners.create("pa1", D)
     exchange = ModelAverager(learner)
     learner.state["weight"][:] = 1.0
@@ -119,20 +120,20 @@ def test_gossip_takes_the_same_share_of_each_neighbour():
 
 
 @pytest.mark.parametrize("name", ["dfop", "rls"])
-def test_what_was_told_in_two_goes_is_heard_as_one(name):
+def test_two_updates_combine_to_what_one_would_be(name):
     X, y = drawn(40)
     sender, whole = (learners.create(name, D, task=REGRESSION) for _ in range(2))
     exchange, receiver = ModelAverager(sender), ModelAverager(learners.create(name, D, task=REGRESSION))
-    combined = receiver.combine(None, met(exchange, sender, X[:10], y[:10]))
-    combined = receiver.combine(combined, met(exchange, sender, X[10:], y[10:]))
-    at_once = met(ModelAverager(whole), whole, X, y)
+    combined = receiver.combine(None, learn_and_exchange(exchange, sender, X[:10], y[:10]))
+    combined = receiver.combine(combined, learn_and_exchange(exchange, sender, X[10:], y[10:]))
+    at_once = learn_and_exchange(ModelAverager(whole), whole, X, y)
     assert combined.rows == at_once.rows == 40
     assert pytest.approx(at_once.model.R, rel=1e-9, abs=1e-12) == combined.model.R
     assert combined.model.weight == pytest.approx(at_once.model.weight, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [np.inf, np.nan, -1e6])
-def test_what_makes_no_sense_together_is_not_taken_in(wrong):
+def test_an_invalid_aggregate_is_not_applied(wrong):
     learner = fed(learners.create("rls", D, task=REGRESSION), *drawn(20))
     exchange, before = ModelAverager(learner), learner.state.memory.copy()
     update, taken = exchange.exchange(20, Aggregate(5, SharedModel(np.zeros(D + 1), np.full((D + 1, D + 1), wrong))))
@@ -141,7 +142,7 @@ def test_what_makes_no_sense_together_is_not_taken_in(wrong):
     assert (learner.state.memory == before).all()
 
 
-def test_a_covariance_that_is_none_any_more_tells_nothing():
+def test_an_invalid_covariance_is_not_sent():
     learner = fed(learners.create("rls", D, task=REGRESSION), *drawn(20))
     exchange = ModelAverager(learner)
     learner.state["P"][:] = -1.0
@@ -149,7 +150,7 @@ def test_a_covariance_that_is_none_any_more_tells_nothing():
 
 
 @pytest.mark.parametrize("name", ["d_odm", "ova:pa1", "auto", "majority_class"])
-def test_a_learner_that_shares_nothing_learns_alone(name):
+def test_a_learner_that_shares_nothing_has_no_averager(name):
     learner = learners.create(name, D)
     assert learner.sharing is None
     with pytest.raises(ValueError, match="shares nothing"):
@@ -178,7 +179,7 @@ def test_learners_of_several_classes_share_all_their_weights(name):
     assert update.model.weight.shape == learner.state["weight"].shape
 
 
-def test_p_max_holds_for_what_was_heard_too():
+def test_p_max_bounds_received_covariances_too():
     w, P = from_information(SharedModel(np.zeros(2), np.diag([1e-9, 1.0])), 100.0)
     assert P[0, 0] == pytest.approx(100.0)
     assert P[1, 1] == 1.0
@@ -186,7 +187,7 @@ def test_p_max_holds_for_what_was_heard_too():
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
-def test_a_whole_power_by_squaring(n):
+def test_decay_power_equals_the_power(n):
     assert decay_power(0.995, n) == pytest.approx(0.995**n, rel=1e-12)
     assert decay_power(1.0, n) == 1.0
 

@@ -27,17 +27,17 @@ def trained():
     return learner
 
 
-def test_golden_bytes():
+def test_a_snapshot_has_the_stored_bytes():
     assert trained().snapshot() == GOLDEN
 
 
-def test_golden_restores():
+def test_the_stored_snapshot_is_restored():
     learner = learners.create("perceptron", 1)
     learner.restore(GOLDEN)
     assert learner.state["weight"].tolist() == [1.5, 0.0]
 
 
-def test_layout():
+def test_the_header_describes_the_state():
     length = int.from_bytes(GOLDEN[4:8], "little")
     header = json.loads(GOLDEN[8 : 8 + length])
     assert GOLDEN[:4] == MAGIC == b"DWL2"
@@ -46,7 +46,7 @@ def test_layout():
     assert len(GOLDEN) == 8 + length + 24 + DIGEST_BYTES
 
 
-def test_states_from_before_the_own_functions_are_refused():
+def test_snapshots_of_format_1_are_refused():
     learner = learners.create("perceptron", 1)
     with pytest.raises(
         SnapshotMismatch, match=r"format DWL1, from before Driftway had its own exp and log: its scores"

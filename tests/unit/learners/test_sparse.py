@@ -53,7 +53,7 @@ def test_truncation_at_every_row_without_bound_is_the_clipped_subgradient_step()
     np.testing.assert_allclose(learner.state["weight"], w, rtol=1e-9, atol=1e-12)
 
 
-def test_gravity_beyond_theta_rounds():
+def test_gravity_above_theta_equals_rounding():
     X, y = data()
     pulled, score = learned("truncated_gradient", X, y, gravity=1.0, eta=0.1, K=10, theta=0.05)
     rounded, expected = learned("truncated_gradient", X, y, mode="round", eta=0.1, K=10, theta=0.05)
@@ -83,7 +83,7 @@ def test_rounding_needs_a_bound():
     ],
 )
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_without_a_penalty_they_are_gradient_descent(name, parameters, free, loss):
+def test_without_a_penalty_sparse_learners_are_gradient_descent(name, parameters, free, loss):
     X, y = data()
     _, score = learned(name, X, y, loss=loss, **parameters)
     _, expected = learned(f"ogd_{loss}", X, y, **free)
@@ -208,7 +208,7 @@ def test_a_larger_penalty_leaves_fewer_weights_and_the_intercept(name, parameter
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_that_would_overflow_are_counted_and_teach_nothing(name):
+def test_rows_that_would_overflow_are_counted_and_change_nothing(name):
     X, y = data(52, 2)
     learner, score = learned(name, X, y, intercept=False)
     for key in {"weight", "average", "z"} & set(learner.state):

@@ -43,7 +43,7 @@ def ensemble(name):
 
 
 @pytest.mark.parametrize("name", ["pa1", "arow", "dfop", "d_odm", "online_odm", "restarted_odm"])
-def test_members_have_the_bits_of_learners_apart(name):
+def test_members_have_the_bits_of_separate_learners(name):
     X, y, shown = stream()
     members, states, memory = ensemble(name)
     rows, scores = members.prototype._prepare(X), np.empty((N, M))
@@ -71,7 +71,7 @@ def test_members_with_a_seed_differ():
     assert len(seeds) == M
 
 
-def test_reset_in_place():
+def test_reset_keeps_the_memory_and_restores_the_initial_state():
     X, y, _ = stream()
     learner = learners.create("arow", D)
     learner.move_state_to(np.zeros(learner.state.nbytes, np.uint8))

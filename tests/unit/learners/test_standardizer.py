@@ -13,7 +13,7 @@ from driftway.learners.preprocessing.standardizer import OnlineStandardizer, sta
 from tests.support.oracle.standardize import Standardize
 
 
-def test_first_row_is_zero_and_the_second_is_clipped_or_flat():
+def test_the_first_rows_are_scaled_to_0():
     learner = learners.create("perceptron", 2, standardize=True)
     X = np.array([[5.0, 1.0], [7.0, 1.0], [6.0, 1.0], [1e9, 1.0]])
     score = np.empty((4, 1))
@@ -39,7 +39,7 @@ def test_state_is_one_buffer_that_holds_the_inner_learner():
     assert learner.inner.state["weight"][0] == 4.0
 
 
-def test_public_face():
+def test_a_standardised_learner_has_the_attributes_of_its_inner_learner():
     learner = learners.create("no_change", 3, standardize=True)
     assert learner.name == "no_change"
     assert not isinstance(learner, OnlineStandardizer)
@@ -61,7 +61,7 @@ def test_plain_and_standardised_snapshots_do_not_mix():
             one.restore(other.snapshot())
 
 
-def test_overflowing_statistics_are_refused_and_counted():
+def test_statistics_that_would_overflow_are_skipped_and_counted():
     learner = learners.create("pa1", 2, standardize=True)
     X = np.array([[1.0, 2.0], [1e300, 3.0], [2.0, 4.0]])
     learner.predict_then_update(X, np.zeros(3), np.empty((3, 1)))
@@ -123,7 +123,7 @@ def test_scaled_rows_and_statistics_equal_the_oracle_bit_for_bit():
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
-def test_feature_that_changes_its_unit_is_scaled_to_the_order_of_magnitude_within_two_looks(factor):
+def test_a_feature_that_changes_its_unit_is_rescaled_within_two_checks(factor):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000 + 2 * 1024, 2))
     X[20_000:] *= factor
@@ -134,7 +134,7 @@ def test_feature_that_changes_its_unit_is_scaled_to_the_order_of_magnitude_withi
     assert (deviation < factor * 10).all()
 
 
-def test_value_beyond_three_hundred_deviations_says_nothing():
+def test_a_value_beyond_300_deviations_counts_as_the_mean():
     rng = np.random.default_rng(0)
     learner = learners.create("pa1", 2, standardize=True)
     learner.predict_then_update(rng.standard_normal((500, 2)), np.tile([0.0, 1.0], 250), np.empty((500, 1)))

@@ -40,7 +40,7 @@ def made():
     return State(fields_of(Outer, SIZES))
 
 
-def test_fields_stand_in_the_order_of_the_declaration():
+def test_fields_are_in_the_declared_order():
     assert list(fields_of(Outer, SIZES).items()) == [
         ("weight", ("f8", (2, 3))),
         ("covariance", ("f8", (2, 3, 3))),
@@ -54,16 +54,16 @@ def test_fields_stand_in_the_order_of_the_declaration():
 @pytest.mark.parametrize(
     ("text", "shape"), [("1", (1,)), ("2, K, d", (2, 2, 3)), ("2 d", (6,)), ("form", (3, 3)), ("K d, d", (6, 3))]
 )
-def test_shapes_in_letters(text, shape):
+def test_shapes_are_read_from_letters(text, shape):
     assert shape_of(text, SIZES) == shape
 
 
-def test_a_letter_that_nobody_gave_a_length_is_an_error():
+def test_a_letter_without_a_length_is_an_error():
     with pytest.raises(KeyError):
         shape_of("B", SIZES)
 
 
-def test_fields_begin_as_declared():
+def test_fields_start_with_their_declared_values():
     state = made()
     write_defaults(Outer, state)
     assert (state["age"] == 7).all()
@@ -71,7 +71,7 @@ def test_fields_begin_as_declared():
     assert not state["weight"].any()
 
 
-def test_kernels_see_a_part_within_the_whole():
+def test_parts_are_views_of_the_state():
     state = made()
     memory = as_views(Outer, state, **allocate_scratch(Outer, SIZES))
     memory.inner.rows[0] = 5
@@ -97,13 +97,13 @@ def test_kernels_take_numbers_and_flags_by_their_names():
     assert numbers._asdict() == {"eta": 0.5, "rows": 4, "steep": True}
 
 
-def test_numbers_are_found_again_by_other_processes():
+def test_classes_of_numbers_are_found_by_other_processes():
     """Cached machine code that takes them refers to their class by its import path."""
     for name in learners.LEARNERS:
         numbers = find(name).Params.Numbers
         assert pickle.loads(pickle.dumps(numbers)) is numbers
 
 
-def test_a_familys_parameters_stand_behind_a_learners_own():
+def test_parameters_of_a_family_come_after_a_learners_own():
     names = [one["name"] for one in find("arow").Params.describe()]
     assert names == ["r", "a", "cov", "q", "intercept"]

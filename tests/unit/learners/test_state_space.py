@@ -55,7 +55,7 @@ def test_hmm_filter_counts_a_row_once():
     assert still.state["transitions"] == pytest.approx(A)
 
 
-def test_hmm_filter_fades_towards_its_start_and_stays_there():
+def test_hmm_filter_counts_decay_towards_their_start_and_stay_there():
     learner = learners.create("hmm_filter", 1, 2, decay=0.5)
     learn(learner, [1.0] * 500)
     assert (learner.state["transitions"] >= 1.0).all()
@@ -81,13 +81,13 @@ def test_hmm_filter_learns_a_cycle():
 @pytest.mark.parametrize(
     ("name", "n_classes", "expected"), [("keystroke", 4, 29.62), ("5CVT", 5, 33.03), ("4CR", 4, 24.34)]
 )
-def test_hmm_filter_accuracy_on_several_classes(real_streams, name, n_classes, expected):
+def test_multiclass_accuracy_of_hmm_filter_is_the_documented_one(real_streams, name, n_classes, expected):
     X, y = real_streams.rows(name, 20_000)
     score = learn(learners.create("hmm_filter", X.shape[1], n_classes), y, X)
     assert 100 * (score.argmax(axis=1) == y).mean() == pytest.approx(expected, abs=0.3)
 
 
-def test_hmm_filter_knows_what_hour_follows(real_streams):
+def test_hmm_filter_predicts_the_next_hour(real_streams):
     X, y = real_streams.rows("powersupply", 20_000)
     score = learn(learners.create("hmm_filter", X.shape[1], 24), y, X)
     assert 100 * (score.argmax(axis=1) == y).mean() == pytest.approx(98.56, abs=0.3)
@@ -118,7 +118,7 @@ def drawn(trust):
     return np.bincount(learner.state["particle"][:, 0].astype(int), minlength=n), learner
 
 
-def test_particle_filter_draws_systematically():
+def test_particle_filter_resamples_systematically():
     rng = np.random.default_rng(33)
     for _ in range(20):
         trust = rng.dirichlet(np.full(50, 0.2))
@@ -128,7 +128,7 @@ def test_particle_filter_draws_systematically():
         assert (learner.state["log_likelihood"] == 0.0).all()
 
 
-def test_particle_filter_does_not_draw_while_enough_matter():
+def test_particle_filter_does_not_resample_while_enough_particles_are_effective():
     trust = np.r_[np.full(30, 1.0), np.full(20, 0.1)]
     times, learner = drawn(trust / trust.sum())
     assert (times == 1).all()
@@ -146,7 +146,7 @@ def test_particle_filter_noise_has_its_variance():
     assert moved.std() == pytest.approx(0.5, abs=0.02)
 
 
-def test_particle_filter_counts_rows_beyond_it():
+def test_particle_filter_counts_rows_that_overflow():
     learner = learners.create("particle_filter", 2, particles=10, intercept=False)
     learner.state["particle"][:] = 1e200
     before = learner.state["particle"].copy()

@@ -51,7 +51,7 @@ def test_first_splits_are_those_of_the_concept():
     assert any(j == 0 and abs(t - 0.3) < 0.06 for j, t in found)
 
 
-def test_a_step_in_one_column_is_found_in_targets():
+def test_a_regression_tree_splits_at_a_step_of_the_targets():
     X, _ = quadrants(6000)
     y = np.where(X[:, 0] > 0.3, 5.0, 0.0) + 0.1 * X[:, 1]
     learner = learners.create("hoeffding_tree", 3, task="regression")
@@ -73,9 +73,9 @@ def test_ids_are_compared_for_equality(task):
 
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
-def test_with_ids_it_equals_the_oracle(kind):
+def test_trees_with_ids_equal_the_oracle(kind):
     X, y = with_ids(300)
-    X[::17, 1] += 40.0  # not told apart
+    X[::17, 1] += 40.0  # beyond the ids that are distinguished
     X[::13, 1] += 0.5
     y = y + (X[:, 0] > 0.5) if kind != "binary" else y
     task = "regression" if kind == "regression" else "classification"
@@ -87,7 +87,7 @@ def test_with_ids_it_equals_the_oracle(kind):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_a_full_tree_gives_up_leaves_that_no_row_reaches_any_more(task):
+def test_a_full_tree_removes_leaves_that_no_row_reaches(task):
     """At first x_0 < 0, with three splits there; then x_0 > 0, where a full tree has no room for one."""
     rng = np.random.default_rng(3)
     X = rng.uniform(size=(6000, 1))
@@ -182,7 +182,7 @@ def count_alternates(tree):
 
 
 @pytest.mark.parametrize("stacked", [Monitors, Detectors])
-def test_detectors_of_trees_are_declared_as_a_single_one(stacked):
+def test_detectors_of_trees_are_declared_like_a_single_one(stacked):
     """With axes for trees and nodes in front; the kernels of the single one run on them."""
     declared = field_specs(stacked)
     for name, one in field_specs(ADWINState).items():

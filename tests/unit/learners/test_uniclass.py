@@ -59,7 +59,7 @@ def test_each_step_is_optimal(name, learned, points):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_learned_radius_is_a_fixed_one_above_the_rows(name, points):
+def test_a_learned_radius_is_a_fixed_one_in_another_dimension(name, points):
     learned = learners.create(name, 3, eps="learned", eps_max=2.5)
     fixed = learners.create(name, 4, eps=2.5)
     lifted = np.ascontiguousarray(np.hstack([points, np.zeros((len(points), 1))]))
@@ -79,7 +79,7 @@ def test_a_learned_radius_is_a_fixed_one_above_the_rows(name, points):
 
 
 @pytest.mark.parametrize("C", [1e300, 1e9])
-def test_with_a_large_C_all_are_alike(C, points):
+def test_with_a_large_C_all_variants_are_equal(C, points):
     scores = []
     for name, given in (("pa_uniclass", {}), ("pa1_uniclass", {"C": C}), ("pa2_uniclass", {"C": C})):
         score = np.empty((len(points), 1))
@@ -100,7 +100,7 @@ def test_labels_say_only_whether_a_row_is_learned(eps, points):
 
 
 @pytest.mark.parametrize("size", [1e-170, 1.0, 1e170, 1e300])
-def test_the_distance_neither_overflows_nor_vanishes(size):
+def test_the_distance_neither_overflows_nor_underflows(size):
     learner = learners.create("pa_uniclass", 2, eps=size)
     score = np.empty((3, 1))
     learner.predict_then_update(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]) * size, np.ones(3), score)
@@ -121,7 +121,7 @@ def test_a_row_infinitely_far_is_counted_and_changes_nothing():
     ("name", "area", "inliers", "others"),
     [("pa_uniclass", 75.56, 68.5, 28.9), ("pa1_uniclass", 79.84, 81.5, 29.3), ("pa2_uniclass", 70.98, 58.3, 29.8)],
 )
-def test_pulsars_stand_out_as_the_specification_measured(real_streams, name, area, inliers, others):
+def test_accuracy_on_pulsars_is_that_of_the_specification(real_streams, name, area, inliers, others):
     X, y = real_streams.rows("htru2", 17_898)
     score = np.empty((len(X), 1))
     learners.create(name, X.shape[1], standardize=True).predict_then_update(X, y, score)

@@ -1,4 +1,4 @@
-"""Building blocks of kernels: products summed in the documented order, steps and down-dates that stay sound."""
+"""Building blocks of kernels: products summed in the documented order, steps and downdates that stay valid."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_downdate_stays_symmetric_and_positive(d):
 
 @pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("multiclass", 4), ("regression", 0)])
 @pytest.mark.parametrize("unlabelled", [(), (0,), (0, 1, 2), (7,), tuple(range(40, 80)), (199,), tuple(range(200))])
-def test_no_change_with_and_without_gaps(kind, n_classes, unlabelled):
+def test_no_change_equals_the_oracle_with_and_without_unlabelled_rows(kind, n_classes, unlabelled):
     rng = np.random.default_rng(3)
     y = rng.standard_normal(200) if kind == "regression" else rng.integers(0, n_classes, 200).astype(float)
     y[list(unlabelled)] = math.nan

@@ -46,7 +46,7 @@ def test_experts_vote_as_their_learners_predict(text, floor):
     assert scores(together, X, y)[:, 0] == pytest.approx(expected)
     assert together.state["weight"] == pytest.approx(weights)
     states = b"".join(one.state.memory.tobytes() for one in alone)
-    assert together.state["states"].tobytes() == states, "the bits of learners apart"
+    assert together.state["states"].tobytes() == states, "the bits of separate learners"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_experts_vote_as_their_learners_predict(text, floor):
         ["winnow+norma+gaussian_nb", "alma_gentile+tracking_winnow", "alma+averaged_perceptron"],
     ),
 )
-def test_what_a_learner_makes_of_its_state_is_made_before_a_batch(text):
+def test_derived_values_are_computed_before_a_batch(text):
     X, y = flipped(300)
     whole, cut = pool(text), pool(text)
     assert (scores(whole, X, y) == scores(cut, X, y, tuple(range(1, 300)))).all()
@@ -79,26 +79,26 @@ def test_what_a_learner_makes_of_its_state_is_made_before_a_batch(text):
         ("pa1+ogd_square+arow_regressor+add_exp_c", "does not learn binary"),
     ],
 )
-def test_pool_is_refused_in_one_sentence(text, why):
+def test_a_wrong_pool_is_refused_in_one_sentence(text, why):
     with pytest.raises(ParameterError, match=why) as caught:
         pool(text)
     assert str(caught.value).startswith("experts of weighted_majority must be")
     assert "\n" not in str(caught.value)
 
 
-def test_pool_learns_as_many_classes_as_all_its_experts():
+def test_a_pool_learns_the_classes_that_all_its_experts_learn():
     assert pool("gaussian_nb+mc_pa1", n_classes=5).kind == "multiclass"
     with pytest.raises(ParameterError, match="arow does not learn 5 classes"):
         pool("gaussian_nb+arow", n_classes=5)
 
 
 @pytest.mark.parametrize("make", ["dwm:base=weighted_majority", "on_drift:weighted_majority"])
-def test_pool_is_no_expert_of_others(make):
+def test_a_pool_cannot_be_an_expert_of_another(make):
     with pytest.raises(ParameterError, match="a plain learner"):
         Spec.parse(make).create(4)
 
 
-def test_plus_of_an_exponent_parts_nothing():
+def test_the_plus_of_an_exponent_separates_nothing():
     assert [one.text for one in Spec.parse_list("pa1/C=1e+1+arow/q=1e-4/r=2e+0+rls")] == [
         "pa1:C=1e+1", "arow:q=1e-4,r=2e+0", "rls"
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def test_weights_never_vanish(floor, most):
     assert one.state["weight"].sum() == pytest.approx(1.0)
 
 
-def test_floor_brings_an_expert_back_that_was_bad_for_long():
+def test_the_floor_lets_an_expert_recover_after_a_long_bad_time():
     rng = np.random.default_rng(4)
     X, steps = rng.normal(size=(4000, 4)), np.arange(4000)
     y = np.where(steps < 3000, (X[:, 0] > 0.0), steps // 200 % 2).astype(float)  # then labels persist, whatever the row
@@ -125,7 +125,7 @@ def test_floor_brings_an_expert_back_that_was_bad_for_long():
     assert hits[0.05] > hits[0.0] + 0.1
 
 
-def test_behind_the_standardiser_and_one_against_all():
+def test_cutting_batches_changes_no_bit_behind_wrappers():
     X, y = rows("multiclass", 400, 4)
     for text in ("weighted_majority:experts=gaussian_nb+arow", "ova:weighted_majority:experts=gaussian_nb+arow"):
         n_classes = 4 if text.startswith("ova") else 2

@@ -41,7 +41,7 @@ def test_enough_sweeps_close_the_gap_between_primal_and_dual():
     assert primal == pytest.approx(dual, rel=1e-6)
 
 
-def test_trained_alike_they_find_the_same_optimum():
+def test_trained_on_the_same_rows_all_svms_find_the_same_optimum():
     X, y = stream(100)
     exact = {"tol": 1e-10, "max_sweeps": 20_000}
     sizes = {
@@ -70,7 +70,7 @@ def test_weights_stay_the_sum_of_the_window_after_wild_rows():
 
 
 @pytest.mark.parametrize("name", SVMS)
-def test_rows_of_no_or_of_infinite_length_do_not_enter_the_window(name):
+def test_rows_of_zero_or_infinite_norm_do_not_enter_the_window(name):
     learner = learners.create(name, 2, intercept=False)
     scores(learner, np.array([[0.0, 0.0], [1e200, 1.0], [1e-200, 0.0]]), np.ones(3))
     assert learner.state["skipped"][0] == 3
@@ -82,7 +82,7 @@ BATCHES = (("svm_fix", {"window": 120, "batch": 50}), ("svm_ada", {"max_batches"
 
 @pytest.mark.parametrize("spread", [1, 8, 50])
 @pytest.mark.parametrize(("name", "parameters"), BATCHES)
-def test_the_model_stays_between_trainings(name, parameters, spread):
+def test_the_model_changes_only_at_trainings(name, parameters, spread):
     X, y = stream(449)
     learner = learners.create(name, 3, **parameters, spread=spread)
     changes = []
@@ -97,7 +97,7 @@ def test_the_model_stays_between_trainings(name, parameters, spread):
 
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
 @pytest.mark.parametrize(("name", "parameters"), BATCHES)
-def test_spread_training_finds_what_a_training_at_once_finds(name, parameters, kernel):
+def test_spread_training_equals_training_at_once(name, parameters, kernel):
     X, y = stream(500)
     at_once = learners.create(name, 3, **parameters, kernel=kernel, spread=1)
     late = learners.create(name, 3, **parameters, kernel=kernel, spread=13)
@@ -154,7 +154,7 @@ def test_enough_sweeps_close_the_gap_with_a_kernel():
     assert primal == pytest.approx(alpha.sum() - squared_norm / 2, rel=1e-6)
 
 
-def test_values_stay_the_sum_of_the_window():
+def test_kernel_values_stay_the_sum_of_the_window():
     X, y = stream(3000)
     learner = learners.create("svm_win", 3, window=40, kernel="gaussian")
     for start in range(0, 3000, 490):
@@ -172,12 +172,12 @@ def test_values_stay_the_sum_of_the_window():
         ("svm_win", {"kernel": "gaussian", "window": 5001}, "this window has 5001"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(name, parameters, message):
+def test_conflicting_parameters_are_refused(name, parameters, message):
     with pytest.raises(ParameterError, match=message):
         learners.create(name, 3, **parameters)
 
 
-def test_ada_forgets_what_the_newest_batch_contradicts():
+def test_svm_ada_forgets_what_the_newest_batch_contradicts():
     X, y = stream(1100)
     y[1000:] = 1.0 - y[1000:]
     right = {}
@@ -199,7 +199,7 @@ def test_a_nearest_neighbour_is_scored_by_both_distances():
     np.testing.assert_allclose(score, [0.0, -1.0, (1 - 3) / 4, 1.0, 0.0], atol=1e-15)
 
 
-def test_shares_of_several_classes():
+def test_scores_of_several_classes_are_shares_of_the_neighbours():
     learner = learners.create("knn_win", 1, 4)
     scores(learner, np.array([[0.0], [3.0], [7.0]]), np.array([0.0, 1.0, 2.0]))
     got = np.empty((1, 4))
@@ -217,7 +217,7 @@ def test_of_rows_equally_far_the_newest_counts():
     assert got[0, 0] == 1.0
 
 
-def test_a_window_forgets_by_rows():
+def test_knn_win_forgets_rows_outside_its_window():
     learner = learners.create("knn_win", 1, window=2)
     scores(learner, np.array([[0.0], [5.0], [6.0]]), np.array([1.0, 0.0, 0.0]))
     got = np.empty((1, 1))
@@ -225,6 +225,6 @@ def test_a_window_forgets_by_rows():
     assert got[0, 0] == -1.0
 
 
-def test_no_more_neighbours_than_rows():
+def test_more_neighbours_than_rows_are_refused():
     with pytest.raises(ParameterError, match="k must be <= window = 5, got 6"):
         learners.create("knn_win", 3, window=5, k=6)

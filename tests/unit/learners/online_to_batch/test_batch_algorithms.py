@@ -40,7 +40,7 @@ def setting(kind, seed, n=60):
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_batch_oracle_of_algorithm_i(kind, seed):
+def test_algorithm_i_equals_its_oracle(kind, seed):
     problem, spec, make, S, order = setting(kind, seed)
     log = []
     a = make()
@@ -58,7 +58,7 @@ def test_batch_oracle_of_algorithm_i(kind, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_batch_oracle_of_every_weight_along_algorithm_i(seed):
+def test_weights_after_each_pass_of_algorithm_i_equal_the_oracle(seed):
     problem, spec, make, S, order = setting("linear", seed)
     log = []
     oracle.algorithm_i(make(), S, order, log)
@@ -69,7 +69,7 @@ def test_batch_oracle_of_every_weight_along_algorithm_i(seed):
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize(("phi_max", "phi_step"), [(6, 1), (9, 4)])
-def test_batch_oracle_of_algorithm_ii(kind, phi_max, phi_step):
+def test_algorithm_ii_equals_its_oracle(kind, phi_max, phi_step):
     problem, spec, make, S, order = setting(kind, 5)
     log = []
     curve, best = oracle.algorithm_ii(make, S, order, range(1, phi_max + 1, phi_step), log)
@@ -87,7 +87,7 @@ def test_batch_oracle_of_algorithm_ii(kind, phi_max, phi_step):
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("phi", [1, 2, 7])
-def test_batch_oracle_of_algorithm_ii_literally(kind, phi):
+def test_algorithm_ii_with_revisits_equals_the_literal_transcription(kind, phi):
     problem, spec, make, S, order = setting(kind, 6)
     a, mistakes, passes = oracle.algorithm_ii_literally(make, S, order, phi)
     procedure = finished(problem, "ii", spec, 6, phi=phi, revisit=True)
@@ -99,7 +99,7 @@ def test_batch_oracle_of_algorithm_ii_literally(kind, phi):
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("Z", [0, 1, 2, 5, 12, 1000])
-def test_batch_oracle_of_algorithm_iii_weak(kind, Z):
+def test_algorithm_iii_weak_equals_its_oracle(kind, Z):
     problem, spec, make, S, order = setting(kind, 7)
     log = []
     a, count, left = oracle.algorithm_iii_weak(make, S, order, Z, log)
@@ -114,7 +114,7 @@ def test_batch_oracle_of_algorithm_iii_weak(kind, Z):
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("schedule", ["practical", "theory"])
-def test_batch_oracle_of_algorithm_iii(kind, schedule):
+def test_algorithm_iii_equals_its_oracle(kind, schedule):
     problem, spec, make, S, order = setting(kind, 8)
     zs = practical(60, 1.5) if schedule == "practical" else theory(60)
     errors, Z, a = oracle.algorithm_iii(make, S, order, zs)
@@ -125,7 +125,7 @@ def test_batch_oracle_of_algorithm_iii(kind, schedule):
         assert result.learner.state["weight"].tolist() == a.w
 
 
-def test_schedules():
+def test_schedules_list_the_values_of_z():
     assert practical(11_055, 2.0) == [11, 22, 44, 88, 176, 352, 704, 1408, 2816, 5632, 11264]
     assert practical(5, 1.1) == [1, 2, 3, 4, 5]
     assert practical(1, 2.0) == [1]
@@ -144,7 +144,7 @@ def test_rows_keep_their_order_without_shuffling():
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", ["linear", "quadratic"])
-def test_separable_rows_end_with_no_mistake_at_all(seed, kind):
+def test_separable_rows_end_without_a_mistake(seed, kind):
     spec = {"linear": LINEAR, "quadratic": QUADRATIC}[kind]
     problem = noisy(seed, 400, 4, noise=0.0, curved=kind == "quadratic")
     one = finished(problem, "ii", spec, seed, phi_max=10_000).result()
@@ -152,7 +152,7 @@ def test_separable_rows_end_with_no_mistake_at_all(seed, kind):
     assert one.complete
 
 
-def test_progress_tells_where_a_procedure_stands():
+def test_progress_shows_how_far_a_procedure_has_come():
     problem = noisy(5)
     procedure = new_procedure(problem, "ii", phi_max=2)
     assert procedure.progress == (0, 60, 0, None, "phi 1 of 2")
@@ -168,7 +168,7 @@ def test_progress_tells_where_a_procedure_stands():
     assert new_procedure(problem, "average", mult=2).progress == (0, 120, 0, None, "draw 0 of 120")
 
 
-def test_max_passes_stops_without_a_promise():
+def test_a_procedure_stopped_by_max_passes_is_not_complete():
     problem = noisy(2)
     procedure = finished(problem, "i", max_passes=2)
     assert procedure.passes == 2
@@ -178,7 +178,7 @@ def test_max_passes_stops_without_a_promise():
     assert finished(problem, "i", max_passes=unlimited.passes).result().complete
 
 
-def test_fused_passes_equal_those_for_any_learner():
+def test_fused_passes_equal_generic_passes():
     for fused, other in (("perceptron:eta=0.3", "perceptron:eta=0.3"), (QUADRATIC.text, QUADRATIC.text)):
         for name in ("i", "ii", "iii-weak", "iii", "random-stopping", "longest-survival"):
             problem = noisy(9, 200, curved=True)
@@ -193,7 +193,7 @@ def test_fused_passes_equal_those_for_any_learner():
             assert slow.done
 
 
-def test_a_row_that_is_right_is_never_learned():
+def test_correctly_predicted_rows_are_never_learned():
     """`ties=update` matters on streams only: procedures let it learn only mistakes, and score 0 is class 1."""
     problem = noisy(4)
     for name in ("i", "iii", "longest-survival"):
@@ -207,7 +207,7 @@ def test_a_row_that_is_right_is_never_learned():
     "text",
     ["pa1", "arow:r=0.5", "gaussian_nb", "dfop", "sop", "majority_class", "mc_softmax", "perceptron:intercept=false"],
 )
-def test_any_learner_of_two_classes_will_do(text, name):
+def test_any_binary_learner_can_be_trained(text, name):
     problem = noisy(2, 150)
     procedure = finished(problem, name, Spec.parse(text))
     result = procedure.result()
@@ -227,7 +227,7 @@ def test_a_seed_has_64_bits(seed):
 
 
 @pytest.mark.parametrize("text", ["pa_regressor", "rls:mu=3", "no_such"])
-def test_learners_that_do_not_fit_are_refused(text):
+def test_unsuitable_learners_are_refused(text):
     with pytest.raises(ValueError, match=r"does not learn binary|no parameter|no learner|did you mean"):
         new_procedure(noisy(0), "i", Spec.parse(text))
 

@@ -29,7 +29,7 @@ def problem(real_streams: RealStreams, name: str) -> TrainingSet:
         ("htru2", QUADRATIC, ((2.08, 0.03), (1.99, 0.03), (1.94, 0.02))),
     ],
 )
-def test_algorithm_ii(real_streams, name, spec, expected):
+def test_errors_of_algorithm_ii_are_the_documented_ones(real_streams, name, spec, expected):
     procedure, best = problem(real_streams, name), []
     for seed in SEEDS:
         curve = finished(procedure, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
@@ -52,7 +52,9 @@ def test_algorithm_ii(real_streams, name, spec, expected):
         ("phishing", "iii-weak", {"Z": 256}, 6.1, 0.2),
     ],
 )
-def test_other_algorithms(real_streams, name, algorithm, parameters, error, deviation):
+def test_errors_of_the_other_algorithms_are_the_documented_ones(
+    real_streams, name, algorithm, parameters, error, deviation
+):
     procedure = problem(real_streams, name)
     found = [finished(procedure, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
     assert 100 * np.mean(found) == pytest.approx(error, abs=2 * deviation)

@@ -39,7 +39,7 @@ def test_rows_are_standardised_over_the_whole_set():
     assert (problem.n, problem.n_features) == (500, 4)
 
 
-def test_what_is_reported_gives_the_same_bits():
+def test_the_reported_scaling_gives_the_same_bits():
     """A worker that scales with `mean` and `deviation` sees the rows that were learned from."""
     X, y = blocks()
     problem = collect([(X, y)])
@@ -50,7 +50,7 @@ def test_what_is_reported_gives_the_same_bits():
 
 @pytest.mark.parametrize("rows", [None, 500, 7, 2000])
 @pytest.mark.parametrize("edges", [(), (1, 2, 3), (250, 250), tuple(range(1, 500))])
-def test_neither_blocks_nor_room_change_a_bit(rows, edges, monkeypatch):
+def test_neither_blocks_nor_the_allocated_size_change_a_bit(rows, edges, monkeypatch):
     monkeypatch.setattr(problem_module, "FIRST_ROOM", 3)
     X, y = blocks()
     whole = collect([(X, y)])
@@ -62,7 +62,7 @@ def test_neither_blocks_nor_room_change_a_bit(rows, edges, monkeypatch):
         assert getattr(got, name).tobytes() == getattr(whole, name).tobytes()
 
 
-def test_digest_tells_problems_apart():
+def test_problems_with_other_rows_or_labels_have_other_digests():
     X, y = blocks()
     other = y.copy()
     other[17] = 1.0 - other[17]
@@ -88,6 +88,6 @@ def broken(row, column, value):
         ([(np.zeros((2, 3)), np.zeros(2)), (np.zeros((2, 4)), np.zeros(2))], "row 2 has 4 features, those before it 3"),
     ],
 )
-def test_what_cannot_be_used_is_named(given, message):
+def test_unusable_rows_are_refused_with_the_reason(given, message):
     with pytest.raises(ValueError, match=message):
         collect(given)

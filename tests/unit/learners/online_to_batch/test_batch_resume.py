@@ -33,7 +33,7 @@ def everything(procedure):
 
 
 @pytest.mark.parametrize(("name", "spec"), CASES, ids=str)
-def test_interrupted_after_any_step(name, spec):
+def test_a_procedure_resumed_after_any_step_ends_with_the_same_bits(name, spec):
     problem = noisy(6, 70)
     expected = everything(finished(problem, name, spec, **GIVEN[name]))
     walking = new_procedure(problem, name, spec, **GIVEN[name])
@@ -51,7 +51,7 @@ def test_interrupted_after_any_step(name, spec):
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_same_seed_same_bits_and_another_seed_others(name):
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
     problem = noisy(6, 70)
     one = finished(problem, name, seed=4, **GIVEN[name])
     assert everything(one) == everything(finished(problem, name, seed=4, **GIVEN[name]))
@@ -60,14 +60,14 @@ def test_same_seed_same_bits_and_another_seed_others(name):
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_the_rows_are_not_touched(name):
+def test_rows_are_not_changed(name):
     problem = noisy(6, 70)
     before = problem.rows.tobytes(), problem.y.tobytes()
     finished(problem, name, **GIVEN[name])
     assert (problem.rows.tobytes(), problem.y.tobytes()) == before
 
 
-def test_other_positions_are_refused():
+def test_a_state_saved_by_another_procedure_is_refused():
     problem = noisy(6, 70)
     procedure = new_procedure(problem, "ii", phi_max=4)
     procedure.advance()
@@ -85,7 +85,7 @@ def test_other_positions_are_refused():
         assert other.save() == before
 
 
-def test_damage_is_detected():
+def test_a_damaged_state_is_refused():
     procedure = new_procedure(noisy(6, 70), "iii")
     procedure.advance()
     blob, before = procedure.save(), procedure.save()

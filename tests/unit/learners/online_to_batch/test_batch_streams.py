@@ -28,7 +28,7 @@ def _slices(request, monkeypatch):
 @pytest.mark.usefixtures("_slices")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["random-stopping", "longest-survival"])
-def test_batch_oracle_of_one_hypothesis(name, seed):
+def test_the_selected_hypothesis_equals_the_oracle(name, seed):
     problem = noisy(seed, 50)
     a = expected(getattr(oracle, name.replace("-", "_")), problem, seed)
     result = finished(problem, name, LINEAR, seed, mult=MULT).result()
@@ -38,7 +38,7 @@ def test_batch_oracle_of_one_hypothesis(name, seed):
 
 @pytest.mark.parametrize("base", [oracle.Explicit, oracle.Dual])
 @pytest.mark.parametrize("name", ["random-stopping", "longest-survival"])
-def test_batch_oracle_of_one_quadratic_hypothesis(name, base):
+def test_the_selected_quadratic_hypothesis_equals_the_oracle(name, base):
     problem = noisy(5, 50, curved=True)
     a = expected(getattr(oracle, name.replace("-", "_")), problem, 5, base)
     result = finished(problem, name, QUADRATIC, 5, mult=MULT).result()
@@ -55,7 +55,7 @@ def test_a_last_run_without_a_mistake_counts():
 
 @pytest.mark.usefixtures("_slices")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_batch_oracle_of_average(seed):
+def test_average_equals_its_oracle(seed):
     problem = noisy(seed, 50)
     weight = expected(oracle.average, problem, seed)
     result = finished(problem, "average", LINEAR, seed, mult=MULT).result()
@@ -64,7 +64,7 @@ def test_batch_oracle_of_average(seed):
 
 @pytest.mark.usefixtures("_slices")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_batch_oracle_of_cutoff_average(seed):
+def test_cutoff_average_equals_its_oracle(seed):
     problem = noisy(seed, 50)
     errors, k, weight = expected(oracle.cutoff_average, problem, seed)
     result = finished(problem, "cutoff-average", LINEAR, seed, mult=MULT).result()
@@ -72,7 +72,7 @@ def test_batch_oracle_of_cutoff_average(seed):
     assert result.learner.state["weight"] == pytest.approx(weight, rel=1e-12, abs=1e-12)
 
 
-def test_an_average_before_the_end_is_of_what_was_seen(monkeypatch):
+def test_an_unfinished_average_is_of_the_rows_so_far(monkeypatch):
     monkeypatch.setattr(draws_module, "SLICE", 10)
     problem = noisy(3, 50)
     S = as_lists(problem)
@@ -86,7 +86,7 @@ def test_an_average_before_the_end_is_of_what_was_seen(monkeypatch):
     assert result.learner.state["weight"] == pytest.approx(weight, rel=1e-12, abs=1e-12)
 
 
-def test_draws_are_those_of_the_generator():
+def test_rows_are_drawn_as_by_the_oracle():
     draws = RandomRows(50, 170, 11)
     taken = []
     while len(ids := draws.take()):
