@@ -111,7 +111,7 @@ def test_every_label_follows_the_published_function(function: int) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_river_has_the_same_rules_but_for_its_slips(function: int) -> None:
+def test_river_has_the_same_rules_except_for_its_errors(function: int) -> None:
     """River's class 1 is group A up to function 6 and group B after; its function 5 tests salaries instead of
     loans, and its 7 to 10 require more than 1 left, not more than 0."""
     X, y = read(open_stream(f"agrawal:rows=10000,perturbation=0,functions={function}"))
@@ -124,7 +124,7 @@ def test_river_has_the_same_rules_but_for_its_slips(function: int) -> None:
         assert (found != ours).sum() <= (1 if function >= 7 else 0)
 
 
-def test_stages_follow_one_another() -> None:
+def test_each_stage_follows_its_own_function() -> None:
     stream = open_stream("agrawal:perturbation=0")
     X, y = read(stream)
     edges = (0, *stream.drift_points, stream.rows)
@@ -177,7 +177,7 @@ def test_perturbation_moves_numbers_but_neither_codes_nor_labels() -> None:
     assert len(np.unique(X[:, 6])) > 0.95 * len(X)
 
 
-def test_balanced_classes_take_turns() -> None:
+def test_balanced_classes_alternate() -> None:
     _, y = read(open_stream("agrawal:rows=2000,balance=1,functions=10"))
     assert y.tolist() == [1.0, 0.0] * 1000
 
@@ -188,7 +188,7 @@ def test_holdout_rows_come_from_the_concept_in_force(row: int, function: int) ->
     assert [rule(function, x) for x in X] == y.tolist()
 
 
-def test_there_is_no_eleventh_function() -> None:
+def test_an_eleventh_function_is_refused() -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream("agrawal:functions=1/11")
     assert str(failure.value) == "agrawal: functions must be whole numbers separated by / from 1 to 10, got 1/11"

@@ -131,7 +131,7 @@ def test_the_components_of_a_class_are_equally_frequent() -> None:
     assert (start[:, 0] < 5).mean() == pytest.approx(0.5, abs=0.065)  # 1,000 rows, components at 2 and 8
 
 
-def test_the_name_holds_a_colon_and_options_follow_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_follow_the_second_colon_of_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     (tmp_path / "2CDT.csv").write_text("a,y\n1,0\n")
     by_name = open_stream("archive:2CDT:rows=4000,seed=3", data_dir=str(tmp_path))
@@ -152,7 +152,9 @@ def test_the_name_holds_a_colon_and_options_follow_the_next(tmp_path: Path, monk
         ("archive", "there is no stream 'archive'; did you mean archive:"),
     ],
 )
-def test_a_wrong_name_or_option_is_one_sentence(name: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_name_or_option_is_refused_in_one_sentence(
+    name: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     with pytest.raises(UsageFailure) as failure:
         open_stream(name)

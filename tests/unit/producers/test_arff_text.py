@@ -51,7 +51,7 @@ def test_rows_are_those_that_weka_reads(tmp_path: Path, header: str, data: str) 
     assert ("the weights of its rows are left out" in stream.notes) == ("{2}" in data)
 
 
-def test_what_is_declared_or_named_twice(tmp_path: Path) -> None:
+def test_values_declared_twice_count_once_and_attributes_named_twice_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation r\n@attribute u {b,a,b}\n@attribute class {x,y,x}\n@data\nb,x\na,y\n")
     stream = open_stream(str(path))
@@ -62,7 +62,7 @@ def test_what_is_declared_or_named_twice(tmp_path: Path) -> None:
         list(open_stream(str(path)).blocks())
 
 
-def test_truth_values_mean_the_declared_ones(tmp_path: Path) -> None:
+def test_truth_values_match_the_declared_ones_in_any_case(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation r\n@attribute u {TRUE,FALSE}\n@attribute c {no,yes}\n@data\ntrue,Yes\nFalse,no\n")
     (block,) = open_stream(str(path)).blocks()
@@ -113,7 +113,7 @@ def test_two_attributes_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", ["1_000", "\u0663", "1_0.5", "1e1_0"])
-def test_what_python_alone_takes_for_a_number_is_none(tmp_path: Path, cell: str) -> None:
+def test_what_only_python_takes_for_a_number_is_refused(tmp_path: Path, cell: str) -> None:
     (path := tmp_path / "x.arff").write_text(HEADER + f"{cell},2,pos\n1,2,neg\n")
     with pytest.raises(UsageFailure, match=f"attribute 'u' holds '{cell}', which is not a number"):
         list(open_stream(str(path)).blocks())
@@ -121,7 +121,7 @@ def test_what_python_alone_takes_for_a_number_is_none(tmp_path: Path, cell: str)
         rows(path)
 
 
-def test_underscores_and_other_letters_in_names_of_values_are_usual(tmp_path: Path) -> None:
+def test_names_of_values_may_have_underscores_and_other_letters(tmp_path: Path) -> None:
     (path := tmp_path / "x.arff").write_text(
         HEADER.replace("pos", "a_b").replace("neg", "\u00e9") + "1.5,2,a_b\n1,12,\u00e9\n"
     )
@@ -129,7 +129,7 @@ def test_underscores_and_other_letters_in_names_of_values_are_usual(tmp_path: Pa
     assert (block.X.tolist(), block.y.tolist()) == ([[1.5, 2.0], [1.0, 12.0]], [0.0, 1.0])
 
 
-def test_numbers_of_thousands_of_digits_end_in_no_traceback(tmp_path: Path) -> None:
+def test_numbers_of_thousands_of_digits_are_read(tmp_path: Path) -> None:
     long = "9" * 5000
     (path := tmp_path / "x.arff").write_text(HEADER + f"{long},2,pos\n18446744073709551616,2,neg\n")
     (block,) = open_stream(str(path)).blocks()

@@ -31,6 +31,6 @@ def test_arma_equals_the_oracle(ar: list[float], ma: list[float]) -> None:
 
 
 @pytest.mark.parametrize("ar", ["1", "0.5/0.5", "-1.2", "0/0/1.5"])
-def test_a_series_that_would_run_away_is_refused(ar: str) -> None:
+def test_a_series_that_would_not_stay_bounded_is_refused(ar: str) -> None:
     with pytest.raises(UsageFailure, match=f"arma: ar must be stationary, got {ar}"):
         open_stream(f"arma:ar={ar}")

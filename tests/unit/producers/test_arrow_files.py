@@ -47,7 +47,7 @@ def test_other_bytes_are_refused_in_one_sentence(tmp_path: Path, content: bytes,
         open_stream(str(path))
 
 
-def test_a_view_of_text_is_text(tmp_path: Path) -> None:
+def test_views_of_text_are_read_as_text(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     view = pa.string_view()
     parquet.write_table(
@@ -58,7 +58,7 @@ def test_a_view_of_text_is_text(tmp_path: Path) -> None:
     assert block.y.tolist() == [0, 1, 0]
 
 
-def test_a_proposal_leaves_out_what_json_does_not_have_and_says_so(tmp_path: Path) -> None:
+def test_a_proposal_leaves_out_types_unknown_to_json_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     waits = pa.array([datetime.timedelta(seconds=i) for i in range(20)])
     parquet.write_table(
@@ -72,7 +72,7 @@ def test_a_proposal_leaves_out_what_json_does_not_have_and_says_so(tmp_path: Pat
         list(open_events(str(path)).blocks())
 
 
-def test_values_inside_of_lists_and_structs_are_those_of_columns(tmp_path: Path) -> None:
+def test_values_inside_lists_and_structs_are_read_like_those_of_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.arrow"
     at = datetime.datetime(2024, 1, 2)  # noqa: DTZ001
     one, long, day = decimal.Decimal("1.10"), decimal.Decimal("12345678901234567890.12"), datetime.date(2024, 1, 2)
@@ -93,7 +93,7 @@ def test_values_inside_of_lists_and_structs_are_those_of_columns(tmp_path: Path)
     ]
 
 
-def test_times_that_python_does_not_have_are_text_and_the_others_stay(tmp_path: Path) -> None:
+def test_times_outside_pythons_range_become_text_and_the_others_stay_times(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     far = 253402300800
     table = {

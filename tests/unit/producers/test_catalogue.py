@@ -1,4 +1,4 @@
-"""The catalogue's table: complete, honest, and in agreement with the real files."""
+"""The catalogue's table: complete, consistent, and in agreement with the real files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
+def test_an_entry_is_complete_and_consistent(name: str) -> None:
     entry = CATALOGUE[name]
     assert entry.name == name
     assert name not in GENERATORS
@@ -44,7 +44,7 @@ def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ELSEWHERE])
-def test_the_table_says_what_the_real_file_holds(name: str, real_streams: RealStreams) -> None:
+def test_the_table_agrees_with_the_real_file(name: str, real_streams: RealStreams) -> None:
     path, entry = real_streams.file(name), CATALOGUE[name]
     rows, classes, sums = 0, set(), hashlib.sha256()
     for X, y in open_file(path).blocks():
@@ -57,7 +57,9 @@ def test_the_table_says_what_the_real_file_holds(name: str, real_streams: RealSt
     assert classes == set(range(entry.classes or 0))
 
 
-def test_a_name_that_is_nowhere_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_refusal_of_an_unknown_name_gives_the_command_to_fetch_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)

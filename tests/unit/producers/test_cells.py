@@ -35,7 +35,7 @@ def test_other_texts_are_no_numbers(text: str) -> None:
     assert math.isnan(cells.number(text))
 
 
-def test_words_for_missing_values_are_none_where_they_are_classes() -> None:
+def test_words_that_are_classes_do_not_mean_missing() -> None:
     usual = MissingWords(kept={"region": ("EU", "NA")})
     assert {"NA", "\\N", "#N/A N/A", "-1.#IND"} <= usual.of("sales")
     assert "NA" not in usual.of("region")
@@ -66,6 +66,6 @@ def test_a_label_names_a_class_by_its_text_its_number_or_its_truth(
 @pytest.mark.parametrize(
     ("labels", "text"), [(("a", "true"), "yes"), (("true", "yes"), "on"), (("0", "1"), "true"), (("a", "b"), "A")]
 )
-def test_truth_is_compared_only_with_a_pair_of_truth_values(labels: tuple[str, ...], text: str) -> None:
+def test_truth_values_match_only_if_both_classes_are_truth_values(labels: tuple[str, ...], text: str) -> None:
     with pytest.raises(UsageFailure, match=f"F holds {text!r}, which is none of {labels[0]}, {labels[1]}"):
         LabelReader("F", labels).read(text)

@@ -63,7 +63,7 @@ def test_a_file_is_read_however_it_is_compressed(tmp_path: Path, kind: str, way:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", TEXTS)
-def test_a_file_that_is_cut_is_refused(tmp_path: Path, kind: str, way: str) -> None:
+def test_a_truncated_file_is_refused(tmp_path: Path, kind: str, way: str) -> None:
     path = tmp_path / f"x.{kind}.{way}"
     WAYS[way](path, TEXTS[kind].encode())
     path.write_bytes(path.read_bytes()[:-40])
@@ -88,7 +88,7 @@ def test_files_of_several_parts_are_read_to_their_end(tmp_path: Path, kind: str,
         list(open_events(str(path)).blocks())
 
 
-def test_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
+def test_the_refusal_of_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.zip"
     for names, sentence in (
         (("a.csv", "b.csv"), "holds 2 files, not one: unpack it, and give one of them: a.csv, b.csv"),
@@ -101,7 +101,7 @@ def test_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
             open_stream(str(path))
 
 
-def test_endings_in_capitals_are_the_same(tmp_path: Path) -> None:
+def test_file_endings_in_capitals_are_recognised(tmp_path: Path) -> None:
     (tmp_path / "A.CSV").write_text(TEXTS["csv"])
     (tmp_path / "B.Csv.GZ").write_bytes(gzip.compress(TEXTS["csv"].encode()))
     (tmp_path / "C.DATA").write_text(TEXTS["txt"])

@@ -13,7 +13,7 @@ from driftway.producers.streams.csv_dialect import dialect_of
 from driftway.producers.streams.file_options import FileOptions
 
 
-def test_blanks_may_stand_before_quotes(tmp_path: Path) -> None:
+def test_blanks_before_quotes_are_ignored(tmp_path: Path) -> None:
     (path := tmp_path / "a.csv").write_text('t, u, y\n "a, b",  "c ""d"", e", 0\n"f, "" g", "h" , 1\n i, "", 0\n')
     rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
     assert [row[name] for row in rows for name in "tu"] == ["a, b", 'c "d", e', 'f, " g', "h", "i", None]
@@ -36,7 +36,7 @@ def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
         assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
 
 
-def test_numbers_before_a_tab_and_a_name_are_columns_of_their_own(tmp_path: Path) -> None:
+def test_numbers_before_a_tab_and_a_name_are_separate_columns(tmp_path: Path) -> None:
     """So cars are listed in one of the best-known files of that kind."""
     path = tmp_path / "cars.data"
     path.write_text("".join(f'{18 + i}.0   8   {i}.5      {i % 2}.   \t"ford {i}"\n' for i in range(9)))

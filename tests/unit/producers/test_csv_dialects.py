@@ -1,4 +1,4 @@
-"""CSV files as spreadsheets, data frames and databases write them: read, or refused in a sentence that leads on."""
+"""CSV files as spreadsheets, data frames and databases write them: read, or refused with what to do."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("a,,b,y\n" + body("{a},,{b},{y}\n"), "its column 2 has neither a name nor values"),
     ],
 )
-def test_a_file_is_read_as_it_is_written(tmp_path: Path, text: str, note: str | None) -> None:
+def test_the_dialect_of_a_file_is_detected(tmp_path: Path, text: str, note: str | None) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode())
     stream, _ = both(path)
@@ -94,7 +94,7 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path, text: str, note: str | 
     ("encoding", "said"),
     [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16"), ("utf-16-be", "UTF-16"), ("cp1252", "Windows-1252")],
 )
-def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, said: str) -> None:
+def test_the_encoding_is_detected_and_reported(tmp_path: Path, encoding: str, said: str) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(PLAIN.replace("a,", "größe,", 1).encode(encoding))
     stream, rows = both(path)
@@ -107,7 +107,7 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, said: str) -> 
         open_stream(str(path), reading={"encoding": "klingon"})
 
 
-def test_an_encoding_that_shows_late_is_asked_for(tmp_path: Path) -> None:
+def test_the_refusal_of_late_bytes_that_are_not_utf_8_names_the_option(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,note,y\n" + b"1,x,0\n" * 100_000 + "2,ö,1\n".encode("latin-1"))
     with pytest.raises(UsageFailure, match="is not UTF-8 in all of its rows: name its encoding with --encoding"):
@@ -116,7 +116,7 @@ def test_an_encoding_that_shows_late_is_asked_for(tmp_path: Path) -> None:
     assert json.loads(list(blocks[-1])[-1]) == {"a": 2, "note": "ö", "y": 1}
 
 
-def test_options_say_what_the_file_does_not(tmp_path: Path) -> None:
+def test_options_name_what_cannot_be_detected(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(body("{A}:{B}:{y}\n"))
     reading = {"columns": "a,b,y", "separator": ":", "decimal": "comma"}
@@ -145,7 +145,9 @@ def test_options_say_what_the_file_does_not(tmp_path: Path) -> None:
         ("a\x0cb,c\x85\u2028,y\n" + body("{a},{b},{y}\n"), ("a\x0cb", "c", "y"), 4),
     ],
 )
-def test_names_are_found_where_they_stand(tmp_path: Path, text: str, columns: tuple[str, ...], rows: int) -> None:
+def test_column_names_are_found_in_headers_and_comments(
+    tmp_path: Path, text: str, columns: tuple[str, ...], rows: int
+) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode())
     file = open_events(str(path))
@@ -176,7 +178,7 @@ def test_many_columns_of_other_spellings_are_read_in_few_passes(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("first", ["t0,", ""])
-def test_a_file_without_a_header_names_its_columns_by_place(tmp_path: Path, first: str) -> None:
+def test_columns_of_a_file_without_a_header_are_numbered(tmp_path: Path, first: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(body(first + "{a},{b},{y}\n"))
     with pytest.raises(UsageFailure, match=r"has no label column 'y'.* its first line looks like a row") as failure:
@@ -200,7 +202,7 @@ def test_a_file_without_a_header_names_its_columns_by_place(tmp_path: Path, firs
         ("My table\n" + PLAIN, "has 1 names in its header, 'My table' the first, but 3 cells in its rows"),
     ],
 )
-def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_unreadable_file_is_refused_with_the_reason(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
     with pytest.raises(UsageFailure) as failure:
@@ -208,7 +210,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) 
     assert sentence in str(failure.value)
 
 
-def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
+def test_thousands_separators_determine_the_decimal_mark(tmp_path: Path) -> None:
     for text, values in (
         ("a;y\n1.234,5;0\n1.000;1\n2.000;0\n", [1234.5, 1000, 2000]),
         ('a,y\n"1,234.5",0\n"1,000",1\n2000,0\n', [1234.5, 1000, 2000]),
@@ -279,7 +281,7 @@ def test_quotes_in_quotes_are_doubled_or_have_a_backslash(
         ("a,y\n5,0\n# a page\n6,1\n", [(5, 0), (6, 1)], 1),
     ],
 )
-def test_a_sign_of_comments_may_be_part_of_the_rows(
+def test_a_comment_character_may_be_part_of_the_rows(
     tmp_path: Path, text: str, rows: list[tuple[Any, int]], notes: int
 ) -> None:
     path = tmp_path / "x.csv"
@@ -292,7 +294,7 @@ def test_a_sign_of_comments_may_be_part_of_the_rows(
 
 
 def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:
-    """What the sample does not show comes late: rows that were read already are not given again."""
+    """The sample does not show it; rows that were read already are not returned again."""
     path, n = tmp_path / "x.csv", 120_000
     note = "x\n" + "9,9,q,1\n" * 3 + "end"
     path.write_text("a,b,note,y\n" + "".join(f"{i},2,q,0\n" for i in range(n)) + f'{n},2,"{note}",1\n' * 2)
@@ -304,7 +306,7 @@ def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.random_cases
-def test_a_cell_that_is_no_plain_number_comes_late(tmp_path: Path) -> None:
+def test_a_late_cell_with_another_spelling_of_a_number_is_read(tmp_path: Path) -> None:
     path, n = tmp_path / "x.csv", repetitions(200_000, 80_000)  # types are guessed from the first megabyte
     path.write_text("a,y\n" + "".join(f"{i / 7},0\n" for i in range(n)) + '"1,234.5",1\n-,0\n7%,1\n')
     found = np.concatenate([block.X[:, 0] for block in open_stream(str(path)).blocks()])
@@ -329,10 +331,8 @@ def test_words_for_missing_values_are_text_among_words(tmp_path: Path) -> None:
     assert states == ["unknown", "none", "NA"]
 
 
-def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread that comes for one while the interpreter ends aborts the process."""
+def test_no_file_object_outlives_a_reading_that_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the parser that uses one while the interpreter ends aborts the process."""
     files = list[weakref.ref[Any]]()
 
     class WatchedFile(blanks.ChangedFile):
@@ -360,7 +360,7 @@ def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser
         ("% made by x\n@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n", ["a"]),
     ],
 )
-def test_the_text_of_a_file_tells_what_it_holds_if_its_name_does_not(
+def test_the_format_is_detected_from_the_content_if_the_name_does_not_say_it(
     tmp_path: Path, ending: str, text: str, features: list[str]
 ) -> None:
     path = tmp_path / f"rows.{ending}"
@@ -376,7 +376,7 @@ def read_labels_of(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-be"])
-def test_utf_32_is_known_by_its_mark(tmp_path: Path, encoding: str) -> None:
+def test_utf_32_is_detected_by_its_byte_order_mark(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(("\ufeff" * encoding.endswith("be") + PLAIN).encode(encoding))
     stream, _ = both(path)

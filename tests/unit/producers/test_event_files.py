@@ -42,7 +42,7 @@ def refusal(name: object, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ["shop.csv", "shop.csv.gz"])
-def test_cells_of_a_csv_file_are_what_all_of_their_column_says(tmp_path: Path, name: str) -> None:
+def test_the_type_of_a_csv_cell_follows_from_its_whole_column(tmp_path: Path, name: str) -> None:
     found = events(write(tmp_path / name, CSV))
     assert found == [
         {"when": "2026-11-24 12:30:00", "zip": "01234", "amount": 1.5, "visits": 3, "member": True}
@@ -65,7 +65,7 @@ def test_cells_of_a_csv_file_are_what_all_of_their_column_says(tmp_path: Path, n
 
 
 @pytest.mark.random_cases
-def test_a_column_is_decided_by_its_last_rows_too(tmp_path: Path) -> None:
+def test_the_type_of_a_column_depends_on_its_last_rows_too(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i},true,{i},,{i}\n" for i in range(repetitions(200_000, 80_000)))
     path = write(tmp_path / "long.csv", f"a,b,c,d,e,y\n{rows}1.5,x,maybe,true,,99999999999999999999\n")
     first, *_, last = events(path)
@@ -117,14 +117,14 @@ def test_long_decimals_of_parquet_keep_their_digits(tmp_path: Path) -> None:
     assert list(block) == [b'{"id":%s}' % text.encode() for text in (*digits[:2], "5.0", "null")]
 
 
-def test_whole_numbers_of_any_length_in_arff(tmp_path: Path) -> None:
+def test_whole_numbers_of_any_length_in_arff_keep_their_digits(tmp_path: Path) -> None:
     digits = ["5", "18446744073709551616", "98765432109876543210", "00000000000000000000"]
     path = write(tmp_path / "a.arff", "@relation a\n@attribute id numeric\n@data\n" + "\n".join(digits) + "\n")
     (block,) = open_events(str(path)).blocks(8192)
     assert list(block) == [b'{"id":%s}' % text.encode() for text in (*digits[:3], "0")]
 
 
-def test_arff_keeps_words_and_numbers(tmp_path: Path) -> None:
+def test_arff_values_keep_their_types(tmp_path: Path) -> None:
     text = "@attribute sky {sun, 'a cloud'}\n@attribute t real\n@attribute day date\n@attribute play {yes,no}\n@data\n"
     path = write(tmp_path / "x.arff", text + "sun,21.5,2026-11-24,no\n'a cloud',-3,?,?\n?,7,?,yes\n")
     found = events(path, drop=["day"])
@@ -137,13 +137,13 @@ def test_arff_keeps_words_and_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson.gz"])
-def test_lines_stay_as_they_are(tmp_path: Path, name: str) -> None:
+def test_json_lines_are_not_changed(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, '\ufeff{"a": 1}\r\nno JSON\n\n  \n[1]\n{"b":2}')
     (block,) = open_events(str(path)).blocks()
     assert list(block) == [b'{"a": 1}', b"no JSON", b"[1]", b'{"b":2}']
 
 
-def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     lines = write(tmp_path / "x.jsonl", "{}\n")
     assert refusal(lines, drop=["a"]) == "x.jsonl contains events, which have no columns: remove --drop"
     assert refusal(write(tmp_path / "no.jsonl", "\n")) == "no.jsonl is empty"

@@ -177,13 +177,13 @@ def test_a_regression_target_keeps_its_text(server: Server, monkeypatch: pytest.
     assert (open_stream("tiny").task, open_stream("tiny").labels) == ("regression", None)
 
 
-def test_a_second_fetch_asks_nobody(server: Server) -> None:
+def test_a_second_fetch_requests_nothing(server: Server) -> None:
     entry = tiny(server.serve("/x", CSV))
     assert fetch(entry) == fetch(entry)
     assert server.asked == ["/x"]
 
 
-def test_progress_tells_the_bytes(server: Server) -> None:
+def test_progress_reports_the_bytes_received(server: Server) -> None:
     progress: list[tuple[int, int | None]] = []
     fetch(tiny(server.serve("/x", CSV)), lambda *bytes_: progress.append(bytes_))
     assert progress[-1] == (len(CSV), len(CSV))
@@ -196,7 +196,7 @@ def test_a_redirection_is_followed(server: Server) -> None:
     assert server.asked == ["/moved", "/x"]
 
 
-def test_the_checksum_may_be_gits(server: Server, tmp_path: Path) -> None:
+def test_the_checksum_may_be_that_of_a_git_blob(server: Server, tmp_path: Path) -> None:
     server.serve("/hello", b"hello\n")
     # echo hello | git hash-object --stdin
     source = DownloadSource(f"{server.address}/hello", "git:ce013625030ba8dba906f756967f9e9ca394464a")
@@ -280,7 +280,7 @@ FAULTS: dict[str, tuple[Callable[[Server], Entry], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_one_sentence_and_leaves_nothing(
+def test_a_fault_is_reported_in_one_sentence_and_leaves_nothing(
     fault: str, server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, sentence = FAULTS[fault]
@@ -298,7 +298,7 @@ def test_a_second_file_that_is_missing_leaves_nothing_of_the_first(server: Serve
     assert left(home) == []
 
 
-def test_a_terminal_is_shown_how_far_a_fetch_is(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_the_progress_of_a_fetch(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -322,7 +322,7 @@ def test_an_interrupted_fetch_leaves_nothing(server: Server, home: Path) -> None
     assert fetch(entry).is_file()
 
 
-def test_what_a_killed_fetch_left_is_cleared_by_the_next(server: Server, home: Path) -> None:
+def test_leftovers_of_a_killed_fetch_are_removed_by_the_next(server: Server, home: Path) -> None:
     (home / ".fetching-dead").mkdir(parents=True)
     (home / ".fetching-dead" / "source-0.part").write_bytes(b"1,")
     assert left(home) != []
@@ -330,7 +330,7 @@ def test_what_a_killed_fetch_left_is_cleared_by_the_next(server: Server, home: P
     assert left(home) == [path]
 
 
-def test_a_cache_that_cannot_be_written_is_one_sentence(server: Server, home: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported_in_one_sentence(server: Server, home: Path) -> None:
     home.parent.mkdir(parents=True)
     home.write_text("in the way")
     with pytest.raises(Failure, match=r"cannot store streams in .*: File exists; XDG_CACHE_HOME sets another folder"):
@@ -352,7 +352,7 @@ def test_a_file_of_the_data_folder_is_used_before_a_fetched_one(
     assert open_stream("tiny").labels is None
 
 
-def test_fetch_and_list_on_the_command_line(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_fetch_and_list_streams(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CATALOGUE, "tiny", tiny(server.serve("/x", CSV)))
 
     def row() -> dict[str, Any]:

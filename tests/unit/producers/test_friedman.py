@@ -73,7 +73,7 @@ def test_rows_are_those_of_the_definition(options: str, arguments: tuple) -> Non
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_gradual_drift_mixes_in_its_window_alone(seed: int) -> None:
+def test_a_gradual_drift_mixes_concepts_only_in_its_window(seed: int) -> None:
     X, y = read(open_stream("friedman:drift=gsg,rows=20,window=0.2,noise=0", seed=seed))
     expected = naive(20, seed, "gsg", (10, 15), 4, 0.0)
     assert X.tobytes() == expected[0].tobytes()
@@ -85,7 +85,7 @@ def rivers(drift: str, points: tuple[int, ...], X: np.ndarray, window: int = 0) 
     return [made._y_maker(row, t) for t, row in enumerate(X.tolist())]
 
 
-def test_local_expanding_drift_is_rivers() -> None:
+def test_local_expanding_drift_equals_rivers() -> None:
     stream = open_stream("friedman:rows=20000,noise=0")
     X, y = read(stream)
     assert stream.drift_points == (5000, 10_000, 15_000)
@@ -97,7 +97,7 @@ def test_local_expanding_drift_is_rivers() -> None:
     assert changed[0] == 0 < changed[1] < changed[2] < changed[3]
 
 
-def test_global_recurring_drift_is_rivers_but_for_the_sixth_feature() -> None:
+def test_global_recurring_drift_equals_rivers_except_for_the_sixth_feature() -> None:
     """River puts x6 into the drifted product, where only x1 to x5 can be relevant."""
     stream = open_stream("friedman:rows=8000,drift=gra,noise=0")
     X, y = read(stream)
@@ -107,7 +107,7 @@ def test_global_recurring_drift_is_rivers_but_for_the_sixth_feature() -> None:
     np.testing.assert_allclose(y, rivers("gra", stream.drift_points, swapped), rtol=0, atol=1e-12)
 
 
-def test_gradual_drift_mixes_half_and_half_in_its_windows_and_is_rivers_elsewhere() -> None:
+def test_gradual_drift_mixes_half_and_half_in_its_windows_and_equals_rivers_elsewhere() -> None:
     stream = open_stream("friedman:rows=40000,drift=gsg,noise=0")
     X, y = read(stream)
     assert stream.drift_points == (20_000, 30_000)
@@ -158,7 +158,7 @@ def test_holdout_rows_come_from_the_concept_in_force(drift: str, row: int, conce
         ("drift=gsg,window=0.3", "window=0.3 is longer than the first new concept"),
     ],
 )  # fmt: skip
-def test_a_bad_option_is_one_sentence(options: str, sentence: str) -> None:
+def test_a_bad_option_is_refused_in_one_sentence(options: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream(f"friedman:{options}")
     assert str(failure.value) == f"friedman: {sentence}"

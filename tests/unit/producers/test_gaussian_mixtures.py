@@ -103,7 +103,7 @@ def nearest_neighbour_hits(X: np.ndarray, y: np.ndarray, edge: int, window: int)
     return float((y[old][distance.argmin(axis=1)] == y[new]).mean())
 
 
-def test_a_switch_changes_everything_and_nothing_moves_between() -> None:
+def test_a_switch_changes_the_concept_and_nothing_changes_in_between() -> None:
     X, y = read(open_stream("gaussian_mixture_switch", seed=4))
     across = [nearest_neighbour_hits(X, y, edge, 400) for edge in range(1000, 10_000, 1000)]
     within = [nearest_neighbour_hits(X, y, edge + 500, 400) for edge in range(0, 10_000, 1000)]
@@ -111,7 +111,7 @@ def test_a_switch_changes_everything_and_nothing_moves_between() -> None:
     assert min(within) > 0.95
 
 
-def test_drift_is_slow_and_adds_up() -> None:
+def test_drift_is_slow_and_accumulates() -> None:
     X, y = read(open_stream("gaussian_mixture_drift", seed=4))
     assert np.mean([nearest_neighbour_hits(X, y, edge, 20) for edge in range(100, 9900, 100)]) > 0.85
     still = read(open_stream("gaussian_mixture_drift:step=0", seed=4))
@@ -135,7 +135,7 @@ def test_drift_is_slow_and_adds_up() -> None:
         ("gaussian_mixture_switch:rows=5", "gaussian_mixture_switch: rows must be at least the 10 stages, got 5"),
     ],
 )
-def test_a_bad_option_is_one_sentence(name: str, sentence: str) -> None:
+def test_a_bad_option_is_refused_in_one_sentence(name: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream(name)
     assert str(failure.value) == sentence

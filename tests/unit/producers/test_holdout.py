@@ -37,12 +37,12 @@ def same(a: Block, b: Block) -> bool:
     return a.X.tobytes() == b.X.tobytes() and a.y.tobytes() == b.y.tobytes()
 
 
-def test_the_streams_of_the_papers_have_holdout_rows() -> None:
+def test_the_generators_used_in_papers_have_holdout_rows() -> None:
     assert set(HOLDS) >= PAPERS
 
 
 @pytest.mark.parametrize("name", HOLDS)
-def test_the_stream_is_undisturbed(name: str) -> None:
+def test_drawing_holdout_rows_does_not_change_the_stream(name: str) -> None:
     quiet, stream = read(open_stream(name, rows=900, seed=3)), opened(name, rows=900, seed=3)
     blocks = []
     for i, block in enumerate(stream.blocks(100)):
@@ -53,7 +53,7 @@ def test_the_stream_is_undisturbed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOLDS)
-def test_rows_follow_from_row_and_seed_alone(name: str) -> None:
+def test_holdout_rows_depend_only_on_row_and_seed(name: str) -> None:
     stream = opened(name, rows=900, seed=3)
     rows = [0, 1, 449, 450, 899]
     forwards = {row: stream.holdout(row, 40, seed=7) for row in rows}
@@ -146,7 +146,7 @@ def test_mixtures_follow_the_densities_of_the_row(name: str) -> None:
 
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.55, 0.999])
-def test_archive_rows_are_as_hard_as_their_block_says(name: str, share: float) -> None:
+def test_archive_holdout_rows_have_the_bayes_accuracy_of_their_block(name: str, share: float) -> None:
     stream = opened(f"archive:{name}")
     row = int(share * stream.rows)
     X, y = stream.holdout(row, 20_000, seed=9)
@@ -217,7 +217,7 @@ def test_ascending_rows_make_the_stream_once_and_a_lower_row_starts_over() -> No
     assert drawn_rows == list(range(11))
 
 
-def test_a_concept_that_follows_from_the_row_costs_no_making() -> None:
+def test_a_concept_known_from_the_row_number_needs_no_earlier_rows() -> None:
     recipe, drawn_rows = counting(sample=True, memory=0)
     Generator(recipe, 1, {}).holdout(29_999, 5, seed=1)
     assert drawn_rows == []
@@ -233,18 +233,18 @@ def test_a_concept_that_follows_from_the_row_costs_no_making() -> None:
         ((0, 10, 2**64), f"sea: seed must be a whole number from 0 to 2^64 - 1, got {2**64}"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence(arguments: tuple[int, int, int], sentence: str) -> None:
+def test_a_wrong_argument_is_refused_in_one_sentence(arguments: tuple[int, int, int], sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         opened("sea").holdout(*arguments)
     assert str(failure.value) == sentence
 
 
-def test_a_generator_without_holdout_says_so() -> None:
+def test_a_generator_without_holdout_rows_is_refused() -> None:
     recipe, _ = counting(sample=False, memory=0)
     with pytest.raises(UsageFailure, match="counting has no holdout rows"):
         Generator(recipe, 1, {}).holdout(0, 1, seed=1)
 
 
 @pytest.mark.parametrize("seed", [0, 2**63, 2**64 - 1])
-def test_every_seed_is_a_seed(seed: int) -> None:
+def test_any_number_is_a_valid_seed(seed: int) -> None:
     assert opened("sea").holdout(49_999, 3, seed=seed).X.shape == (3, 3)

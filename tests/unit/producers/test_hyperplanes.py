@@ -123,7 +123,7 @@ def test_regression_target_is_the_mean_of_three_features_of_its_stage() -> None:
         assert fitted == pytest.approx(np.where(np.isin(np.arange(1, 11), (i, i + 1, i + 2)), 1 / 3, 0), abs=0.01)
 
 
-def test_regression_cut_at_a_half_is_two_classes() -> None:
+def test_regression_thresholded_at_a_half_gives_two_classes() -> None:
     stream = open_stream("hyperplane_regression:threshold=1")
     target, classes = read(open_stream("hyperplane_regression")), read(stream)
     assert stream.task == "classification"
@@ -146,13 +146,13 @@ def test_regression_cut_at_a_half_is_two_classes() -> None:
         ),
     ],
 )
-def test_a_bad_option_is_one_sentence(name: str, sentence: str) -> None:
+def test_a_bad_option_is_refused_in_one_sentence(name: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream(name)
     assert str(failure.value) == sentence
 
 
-def test_a_real_target_takes_no_class_names() -> None:
+def test_class_names_are_refused_for_regression() -> None:
     with pytest.raises(UsageFailure, match="hyperplane_regression has no classes, not the 2 labels a,b"):
         open_stream("hyperplane_regression", labels=("a", "b"))
     assert open_stream("hyperplane_regression:threshold=1", labels=("a", "b")).labels == ("a", "b")

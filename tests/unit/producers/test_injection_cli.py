@@ -25,7 +25,7 @@ def injected(texts: tuple[str, ...] = CHAIN) -> list[str]:
     return [word for text in texts for word in ("--inject", text)]
 
 
-def test_describe_tells_the_truth() -> None:
+def test_describe_reports_what_the_injected_stream_has() -> None:
     facts = json.loads(run("streams", "describe", "sea:rows=20000", *injected(), "--json").stdout)
     stream = open_stream("sea:rows=20000", inject=CHAIN)
     X, y, concept = read(stream)
@@ -46,7 +46,7 @@ def test_describe_tells_the_truth() -> None:
     assert f"  concept       4: sea:thresholds=5,noise=0, {facts['rows_per_concept'][4]:,} rows\n" in page
 
 
-def test_describe_tells_the_truth_about_a_stream_as_it_is() -> None:
+def test_describe_reports_what_a_stream_without_injection_has() -> None:
     facts = json.loads(run("streams", "sea", "--json").stdout)
     assert facts["injections"] == []
     assert facts["concepts"] == [f"sea stage {k}" for k in (1, 2, 3, 4)]
@@ -83,7 +83,7 @@ def test_the_options_of_files_hold_for_a_second_file_too_and_not_for_a_generator
 
 
 @pytest.mark.parametrize("command", [("replay", "--dry-run", "-"), ("streams",), ("evaluate", "--learner", "pa1")])
-def test_a_generator_refuses_what_says_how_a_file_is_read(command: tuple[str, ...]) -> None:
+def test_options_of_files_are_refused_with_a_generator(command: tuple[str, ...]) -> None:
     for option, value in (("--separator", "semicolon"), ("--missing-values", "999"), ("--width", "9")):
         done = run(command[0], "sea", *command[1:], option, value)
         sentence = f"driftway: sea is a generator; {option} says how a file is read: leave it out\n"
@@ -133,7 +133,7 @@ def test_several_injections_come_from_the_environment() -> None:
         ("label_noise:share=2", "share must be a number from 0 to 1, got 2"),
     ],
 )
-def test_wrong_injections_are_exit_code_2_and_one_sentence(command: str, text: str, words: str) -> None:
+def test_wrong_injections_end_with_exit_code_2_and_one_sentence(command: str, text: str, words: str) -> None:
     more = ("--learner", "arow") if command == "evaluate" else ()
     done = run(command, "sea", "--inject", text, *more)
     assert done.exit_code == 2, done.output

@@ -75,7 +75,7 @@ def test_wrong_labels_are_independent_of_each_other_and_of_the_injection_before(
     assert near((holes & once).sum(), N, 0.09)
 
 
-def test_more_noise_keeps_what_less_noise_did() -> None:
+def test_more_noise_includes_the_changes_of_less_noise() -> None:
     held = numbered(5000)
     less, more = (read(put(held, f"label_noise:share={share}"))[1] != held.y for share in (0.1, 0.2))
     assert (more | ~less).all()
@@ -120,7 +120,7 @@ def test_missing_equals_the_oracle() -> None:
 
 
 @pytest.mark.parametrize("fill", [0.0, -9.5])
-def test_holes_are_filled_where_they_would_be(fill: float) -> None:
+def test_fill_replaces_exactly_the_missing_values(fill: float) -> None:
     held = classes(3000)
     window = "columns=x1/x2,from=200,until=2700"
     holes = np.isnan(read(put(held, f"missing:share=0.3,{window}"))[0])
@@ -207,7 +207,7 @@ def test_tilt_moves_the_features_and_not_the_labels_rule(tilt: float) -> None:
     assert stats.ks_2samp(X[10_000:, 1], held.X[:, 1]).pvalue > 1e-4  # the other column is unchanged
 
 
-def test_tilt_breaks_no_rule_of_a_generator() -> None:
+def test_tilt_keeps_the_labelling_rule_of_a_generator() -> None:
     stream = open_stream("sea:noise=0,rows=8000,thresholds=8", inject=["virtual:at=2000,tilt=4,columns=x1"])
     X, y, _ = read(stream)
     assert ((X[:, 0] + X[:, 1] <= 8) == y).all()
@@ -233,7 +233,7 @@ def test_tilt_equals_the_oracle(at: int) -> None:
     assert y.tobytes() == held.y[kept].tobytes()
 
 
-def test_displaced_features_keep_their_labels() -> None:
+def test_shifted_features_keep_their_labels() -> None:
     held = logistic(1000)
     X, y, concept = read(put(held, "virtual:at=300,until=600,shift=2,scale=0.5,columns=x2"), 100)
     expected = held.X.copy()
@@ -276,7 +276,7 @@ def without_rows(stream: Stream) -> Stream:
         ("label_noise:share", "'share' in 'label_noise:share' is not parameter=value"),
     ],
 )  # fmt: skip
-def test_a_bad_injection_is_one_sentence(text: str, sentence: str) -> None:
+def test_a_bad_injection_is_refused_in_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         put(numbered(10), text, seconds=[numbered(10, -1)])
     assert str(failure.value) == sentence
@@ -307,7 +307,7 @@ def test_class_injections_refuse_a_regression(text: str) -> None:
         put(held, text)
 
 
-def test_a_label_that_is_no_class_is_named_with_its_row() -> None:
+def test_the_refusal_of_a_label_that_is_no_class_names_its_row() -> None:
     held = without_rows(GivenStream(np.ones((10, 1)), [0, 1, 0, 1, 0, 1, -1, 0, 1, 0]))
     with pytest.raises(UsageFailure, match=r"label_noise: label -1 in row 6 is not a class index of 0 to 1; name"):
         read(put(held, "label_noise:share=0"), 4)

@@ -46,7 +46,7 @@ def test_sudden_is_one_stream_and_then_the_other(n: int, m: int, at: int) -> Non
     assert read(stream)[2].tolist() == [0] * at + [1] * m
 
 
-def test_sudden_takes_the_second_streams_changes_along() -> None:
+def test_sudden_includes_the_drifts_of_the_second_stream() -> None:
     second = numbered(50, -1, drift_points=[20])
     stream = put(numbered(100, drift_points=[10, 60]), "sudden:at=40,to=other", seconds=[second])
     assert stream.drift_points == (10, 40, 60)  # the first's stage at 60 is never reached; 60 is 40 + 20
@@ -58,7 +58,7 @@ def test_sudden_takes_the_second_streams_changes_along() -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(100, 100), (100, 23), (33, 100), (20, 20), (10, 10)])
 @pytest.mark.parametrize("period", [1, 7, 9])
-def test_recurring_takes_turns_until_one_is_used_up(n: int, m: int, period: int) -> None:
+def test_recurring_alternates_until_one_stream_ends(n: int, m: int, period: int) -> None:
     stream = put(numbered(n), f"recurring:period={period},to=other", seconds=[numbered(m, -1)])
     late = [t // period % 2 == 1 for t in range(1000)]
     expected = naive_switch([*range(1, n + 1)], [*range(-1, -m - 1, -1)], late)
@@ -68,7 +68,7 @@ def test_recurring_takes_turns_until_one_is_used_up(n: int, m: int, period: int)
     assert read(stream)[2].tolist() == [int(x < 0) for x in expected]
 
 
-def test_recurring_reads_a_stream_of_unknown_length_to_know_its_changes() -> None:
+def test_recurring_reads_a_stream_of_unknown_length_to_find_its_changes() -> None:
     first = numbered(30)
     first.rows = None
     stream = put(first, "recurring:period=10,to=other", seconds=[numbered(100, -1)])
@@ -77,7 +77,7 @@ def test_recurring_reads_a_stream_of_unknown_length_to_know_its_changes() -> Non
     assert stream.drift_points == (10, 20, 30, 40, 50)
 
 
-def test_a_change_that_a_stream_of_unknown_length_never_reaches_is_none() -> None:
+def test_a_change_beyond_the_end_of_a_stream_of_unknown_length_is_not_listed() -> None:
     first = numbered(30)
     first.rows = None
     text = "gradual:at=900000000000000,width=5,to=other"
@@ -109,7 +109,7 @@ def test_gradual_follows_the_sigmoid() -> None:
     assert abs((middle[1:] == middle[:-1]).sum() - 1000) < 4.5 * math.sqrt(500)
 
 
-def test_gradual_of_great_width_and_far_away_does_not_overflow() -> None:
+def test_gradual_does_not_overflow_far_from_its_centre() -> None:
     stream = put(numbered(100), "gradual:at=99,width=1,to=other", seconds=[numbered(50, -1)])
     assert firsts(stream)[:95] == [*range(1, 96)]
     wide = put(numbered(1000), "gradual:at=999,width=1000000,to=other", seconds=[numbered(1000, -1)])
@@ -178,7 +178,7 @@ def test_incremental_moves_a_parallel_boundary_from_one_place_to_the_other() -> 
     assert (rule == y[:4000])[20:].all()
 
 
-def test_incremental_slides_targets_of_a_regression() -> None:
+def test_incremental_interpolates_regression_targets() -> None:
     first, second = numbered(10), numbered(10, -1)
     first.task = second.task = "regression"
     X, y, _ = read(put(first, "incremental:from=2,until=7,to=other", seconds=[second]), 3)
@@ -190,7 +190,7 @@ def test_incremental_slides_targets_of_a_regression() -> None:
 
 
 @pytest.mark.parametrize(("n", "m", "rows"), [(5, 100, 5), (30, 100, 110), (30, 4, 14), (30, 10, 20)])
-def test_incremental_ends_with_the_stream_that_is_used_up(n: int, m: int, rows: int) -> None:
+def test_incremental_ends_with_the_shorter_stream(n: int, m: int, rows: int) -> None:
     text = "incremental:from=10,until=20,to=other"
     if n <= 10:
         with pytest.raises(UsageFailure, match="from must be below 5"):
@@ -207,7 +207,7 @@ def test_incremental_refuses_labels_that_are_no_classes() -> None:
         read(stream)
 
 
-def test_the_second_stream_of_the_same_generator_is_not_in_step() -> None:
+def test_the_second_stream_of_the_same_generator_has_another_seed() -> None:
     stream = open_stream("sea:rows=100", seed=4, inject=["sudden:at=50,to=sea:rows=100"])
     X = read(stream)[0]
     assert X[50:].tobytes() == read(open_stream("sea:rows=100", seed=5))[0].tobytes()

@@ -63,7 +63,7 @@ def test_blocks_are_the_traced_blocks_and_reading_twice_gives_the_same(case: str
 
 
 @pytest.mark.parametrize("case", RANDOM)
-def test_the_injections_own_seed_changes_it(case: str) -> None:
+def test_an_injection_depends_on_its_own_seed(case: str) -> None:
     base, (*rest, last) = "sea:rows=2000", CASES[case]
     name, _, options = last.partition(":")
     texts = [[*rest, f"{name}:seed={seed},{options}"] for seed in (1, 2)]
@@ -73,7 +73,7 @@ def test_the_injections_own_seed_changes_it(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_rows_that_were_are_left_alone(case: str) -> None:
+def test_the_original_rows_are_not_changed_in_place(case: str) -> None:
     X, y, _ = read(open_stream("sea:rows=2000"))
     held = GivenStream(X, y)  # read-only: writing into a block would raise
     seconds = [open_stream("sea:rows=1500", seed=seed) for seed in range(9)]
@@ -81,7 +81,7 @@ def test_the_rows_that_were_are_left_alone(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_declared_rows_and_concepts_are_what_is_read(case: str) -> None:
+def test_declared_rows_and_concepts_are_those_read(case: str) -> None:
     stream = stream_with(case)
     _, y, concept = read(stream)
     assert stream.rows in (None, len(y))
@@ -101,7 +101,7 @@ def test_concepts_change_at_the_drift_points_and_nowhere_else(case: str) -> None
     assert (np.flatnonzero(np.diff(concept)) + 1).tolist() == list(stream.drift_points)
 
 
-def test_changes_of_the_streams_come_to_stand_where_their_rows_do() -> None:
+def test_changes_of_a_stream_move_with_its_rows() -> None:
     """In a mixture too: a stage begins where its first row appears."""
     stream = stream_with("gradual")
     concept = read(stream)[2]
@@ -110,7 +110,7 @@ def test_changes_of_the_streams_come_to_stand_where_their_rows_do() -> None:
         assert (concept != new)[: change.at].all()
 
 
-def test_places_hold_where_another_injection_leaves_rows_out() -> None:
+def test_changes_move_with_rows_that_another_injection_leaves_out() -> None:
     stream = put(numbered(30_000, drift_points=[400, 20_000]), "label_flip:at=9000", "imbalance:share=0.1")
     x, _, concept = (part if part.ndim == 1 else part[:, 0] for part in read(stream))
     kinds = [(change.kind, x[change.at]) for change in stream.changes]
@@ -125,7 +125,7 @@ COMES_BACK = ("archive:1CDT", "archive:1CHT", "archive:2CDT", "archive:2CHT", "m
 
 
 @pytest.mark.parametrize("name", [name for name in GENERATORS if name not in COMES_BACK])
-def test_without_injection_a_stream_is_untouched_and_its_concept_is_its_stage(name: str) -> None:
+def test_without_injection_a_stream_is_unchanged_and_its_concept_is_its_stage(name: str) -> None:
     bare, empty = open_stream(name, rows=3000, seed=3), open_stream(name, rows=3000, seed=3, inject=())
     assert type(empty) is type(bare)
     assert empty.name == bare.name
@@ -152,9 +152,7 @@ def test_without_injection_a_stream_is_untouched_and_its_concept_is_its_stage(na
         ("archive:2CHT:rows=4000", [min(i, 40 - i) for i in range(40)], None),
     ],
 )  # fmt: skip
-def test_a_concept_that_comes_back_has_its_id_again(
-    name: str, stages: list[int], names: tuple[str, ...] | None
-) -> None:
+def test_a_recurring_concept_has_the_same_id(name: str, stages: list[int], names: tuple[str, ...] | None) -> None:
     stream = open_stream(name)
     concept = read(stream, 77)[2]
     assert concept.tolist() == [stage for stage in stages for _ in range(100)]
@@ -164,14 +162,14 @@ def test_a_concept_that_comes_back_has_its_id_again(
     assert names in (None, stream.concepts)
 
 
-def test_a_drift_at_every_row_costs_no_more_than_its_rows() -> None:
+def test_a_drift_at_every_row_takes_linear_time() -> None:
     """Looking each stage up among all others would take an hour."""
     stream = open_stream("hyperplane_staged:rows=200000,stages=200000")
     assert len(stream.concepts) == len(stream.changes) + 1 == 200_000
 
 
 @pytest.mark.parametrize("size", [1, 64, 1000])
-def test_a_generator_that_mixes_concepts_tells_which_one_each_row_has(size: int) -> None:
+def test_a_generator_that_mixes_concepts_reports_the_concept_of_each_row(size: int) -> None:
     """Without noise the target itself shows the concept."""
     stream = open_stream("friedman:rows=1000,drift=gsg,noise=0", seed=4)
     X, y, concept = read(stream, size)
@@ -198,7 +196,7 @@ def test_the_concepts_of_sea_are_its_stages_by_the_formula() -> None:
     assert concept.tolist() == [4 * t // 1003 for t in range(1003)]
 
 
-def test_the_first_rows_of_a_stream_keep_its_truth() -> None:
+def test_the_first_rows_of_a_stream_keep_its_ground_truth() -> None:
     whole = stream_with("sudden")
     part = open_stream("sea", rows=2000, inject=["sudden:at=700,to=sea:rows=5000,noise=0"])
     assert isinstance(part, FirstRows)
@@ -212,7 +210,7 @@ def test_the_first_rows_of_a_stream_keep_its_truth() -> None:
     assert part.root is whole.root
 
 
-def test_order_counts_and_a_window_ends() -> None:
+def test_injections_apply_in_order_and_windows_end() -> None:
     flipped = put(numbered(100), "label_flip:at=10,until=20", "label_flip:at=15")
     assert [(change.kind, change.at) for change in flipped.changes] == [
         ("label_flip", 10),
@@ -238,7 +236,7 @@ def expected_headers(stream: Stream) -> list[list[tuple[str, bytes]]]:
 
 @pytest.mark.parametrize("case", ["recurring", "gradual", "virtual", "missing"])
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_the_truth_travels_beside_the_rows(case: str, size: int) -> None:
+def test_headers_carry_the_ground_truth_of_each_row(case: str, size: int) -> None:
     stream = stream_with(case)
     X, y, _ = read(stream)
     parted = [split_truth(block) for block in WithGroundTruth(stream).blocks(size)]

@@ -91,7 +91,7 @@ def test_holdout_rows_without_noise_show_their_digit() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--classes", "10")])
-def test_evaluate_learns_ten_classes_with_or_without_being_told(words: tuple[str, ...]) -> None:
+def test_evaluate_learns_ten_classes_with_or_without_the_option(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, ["evaluate", "led:rows=4000,swapped=0", "--learner", "mc_pa1", "--json", *words])
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.stdout)
@@ -107,7 +107,7 @@ def test_classes_can_be_named() -> None:
         open_stream("led", labels=("a", "b"))
 
 
-def test_swaps_need_something_to_swap_with() -> None:
+def test_swaps_need_enough_irrelevant_attributes() -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream("led:irrelevant=3")
     assert str(failure.value) == ("led: swapped=7 needs as many irrelevant attributes to swap with, but irrelevant=3")

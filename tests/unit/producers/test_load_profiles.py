@@ -31,7 +31,7 @@ PROFILES = [*RATES, "burst:every=0.7,rows=90"]
 
 
 @pytest.mark.parametrize("text", RATES)
-def test_rows_are_the_rates_sum_and_the_rate_is_their_derivative(text: str) -> None:
+def test_rows_are_the_integral_of_the_rate(text: str) -> None:
     schedule, rate = parse_profile(text), RATES[text]
     assert schedule.rows(0.0) == 0.0
     step, total = 0.001, 0.0
@@ -45,7 +45,7 @@ def test_rows_are_the_rates_sum_and_the_rate_is_their_derivative(text: str) -> N
 
 
 @pytest.mark.parametrize("text", PROFILES)
-def test_moments_invert_rows(text: str) -> None:
+def test_moments_are_the_inverse_of_rows(text: str) -> None:
     schedule = parse_profile(text)
     n = np.arange(1.0, 3001.0)
     moments = schedule.moments(n)
@@ -56,7 +56,7 @@ def test_moments_invert_rows(text: str) -> None:
     assert schedule.moments(n[700:800]) == pytest.approx(moments[700:800], rel=1e-12)
 
 
-def test_a_burst_comes_at_once_and_then_again() -> None:
+def test_bursts_come_at_the_start_and_periodically() -> None:
     schedule = parse_profile("burst:every=10,rows=5000")
     seen = [schedule.rows(t) for t in (0.0, 9.99, 10.0, 19.99, 20.0)]
     assert seen == [5000, 5000, 10_000, 10_000, 15_000]
@@ -78,7 +78,7 @@ def test_the_sine_stays_exact_after_days() -> None:
 
 @pytest.mark.parametrize("text", PROFILES)
 @pytest.mark.parametrize("oversleep", [0.0, 0.004])
-def test_a_pace_follows_its_profile_and_is_never_ahead(text: str, oversleep: float) -> None:
+def test_sending_follows_the_profile_and_is_never_ahead(text: str, oversleep: float) -> None:
     clock, schedule = Clock(), parse_profile(text)
     pace = Pacer(schedule, clock)
     pace.start()
@@ -95,7 +95,7 @@ def test_a_pace_follows_its_profile_and_is_never_ahead(text: str, oversleep: flo
     assert wakes <= 2 + 200 * pace.elapsed()
 
 
-def test_due_moments_are_on_the_clock() -> None:
+def test_scheduled_times_are_those_of_the_clock() -> None:
     clock = Clock()
     pace = Pacer(100, clock)
     clock.now += 7.0
@@ -123,7 +123,7 @@ def test_due_moments_are_on_the_clock() -> None:
         ("burst:every", "'every' in 'burst:every' is not parameter=value"),
     ],
 )
-def test_a_wrong_profile_is_one_sentence(text: str, sentence: str) -> None:
+def test_a_wrong_profile_is_refused_in_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         parse_profile(text)
     assert str(failure.value) == sentence
@@ -157,7 +157,7 @@ def follow(schedule: EventTime, blocks: list[Block], clock: Clock) -> list[tuple
 
 @pytest.mark.parametrize("cut", [1, 3, 100])
 @pytest.mark.parametrize(("speed", "unit", "scale"), [(1.0, "ms", 1e-3), (60.0, "s", 1.0), (0.5, "us", 1e-6)])
-def test_rows_leave_when_their_time_says(cut: int, speed: float, unit: str, scale: float) -> None:
+def test_rows_are_sent_at_their_event_times(cut: int, speed: float, unit: str, scale: float) -> None:
     rng = np.random.default_rng(3)
     times = np.round(1e6 + np.cumsum(rng.exponential(0.2, 200)) * speed / scale)
     times[50] = times[20]  # late data: it is sent at once, right after its predecessor
@@ -171,7 +171,7 @@ def test_rows_leave_when_their_time_says(cut: int, speed: float, unit: str, scal
         assert latest - 1e-5 <= moment <= latest + 0.0056
 
 
-def test_times_come_back_in_whole_milliseconds_whatever_the_column() -> None:
+def test_event_times_are_read_in_whole_milliseconds_from_any_column() -> None:
     schedule = EventTime("y", unit="s")
     from driftway.producers.streams import open_stream
 
@@ -180,7 +180,7 @@ def test_times_come_back_in_whole_milliseconds_whatever_the_column() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, -1.0, math.inf, 2.0**60])
-def test_a_row_without_a_usable_time_is_one_sentence(bad: float) -> None:
+def test_a_row_without_a_usable_time_is_refused_in_one_sentence(bad: float) -> None:
     from driftway.producers.streams import open_stream
 
     schedule = EventTime("x2")
@@ -191,7 +191,7 @@ def test_a_row_without_a_usable_time_is_one_sentence(bad: float) -> None:
         schedule.read_times(0, 1000, timed([1.0, bad]))
 
 
-def test_a_pace_of_a_number_is_constant() -> None:
+def test_a_profile_that_is_a_number_is_a_constant_rate() -> None:
     clock = Clock()
     pace = Pacer(100, clock)
     assert isinstance(pace.schedule, Schedule)

@@ -37,7 +37,7 @@ def test_a_quote_that_is_never_closed_is_refused(tmp_path: Path, text: str, line
             list(open_events(str(one)).blocks())
 
 
-def test_an_open_quote_in_a_column_that_is_read_is_shown_in_short(tmp_path: Path) -> None:
+def test_an_open_quote_in_a_column_that_is_read_is_shown_shortened(tmp_path: Path) -> None:
     """No row is lost then, so that the quotes are not counted."""
     (path := tmp_path / "x.csv").write_text("a,y\n1,0\n" + '2,"1\n' + "3,0\n" * 1000)
     for labels, why in ((None, "not a number"), (("0", "1"), "none of 0, 1")):

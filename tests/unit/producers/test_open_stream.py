@@ -13,7 +13,7 @@ from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
 
 
-def test_importing_the_door_imports_neither_numba_nor_pyarrow() -> None:
+def test_importing_open_stream_imports_neither_numba_nor_pyarrow() -> None:
     code = "import sys, driftway.producers.streams; print([m for m in ('numba', 'pyarrow') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -33,13 +33,13 @@ def test_a_bare_name_is_a_file_of_the_data_folder(
     assert [len(block.y) for block in stream.blocks()] == [1]
 
 
-def test_a_generator_wins_over_a_file_and_the_suffix_means_the_file(tmp_path: Path) -> None:
+def test_a_name_means_the_generator_and_with_its_suffix_the_file(tmp_path: Path) -> None:
     (tmp_path / "sea.csv").write_text("a,y\n1,0\n")
     assert open_stream("sea", data_dir=str(tmp_path)).n_features == 3
     assert open_stream("sea.csv", data_dir=str(tmp_path)).n_features == 1
 
 
-def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_names_are_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     endings = ENDINGS
     ending = f"A file's name ends in {endings}"
@@ -57,7 +57,7 @@ def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
         assert str(failure.value) == sentence
 
 
-def test_a_file_takes_no_generator_options(tmp_path: Path) -> None:
+def test_generator_options_are_refused_for_a_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,y\n1,0\n")
     with pytest.raises(UsageFailure, match="is a file; only generators take noise"):
         open_stream("x", data_dir=str(tmp_path), noise=0)

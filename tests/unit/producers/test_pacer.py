@@ -9,7 +9,7 @@ from tests.support.clock import Clock
 
 
 def run(pace: Pacer, clock: Clock, rows: int, oversleep: float = 0.0, stall: tuple[int, float] = (-1, 0.0)) -> int:
-    """Send `rows` rows, sleeping as told (and `oversleep` longer); return the number of wake-ups."""
+    """Send `rows` rows, sleeping as asked (and `oversleep` longer); return the number of wake-ups."""
     sent = wakes = 0
     pace.start()
     while sent < rows:
@@ -35,13 +35,13 @@ def test_rate_is_kept_however_badly_the_machine_sleeps(rate: float, oversleep: f
     assert rows / pace.elapsed() == pytest.approx(rate, rel=0.002)
 
 
-def test_waits_are_slices_and_not_a_busy_loop() -> None:
+def test_waiting_sleeps_in_slices_without_a_busy_loop() -> None:
     clock = Clock(1000.0)
     wakes = run(Pacer(50_000, clock), clock, 500_000)
     assert wakes <= 10 * 210  # ten seconds of 5 ms slices
 
 
-def test_a_stall_is_caught_up_and_recorded() -> None:
+def test_after_a_stall_rows_catch_up_and_the_lag_is_recorded() -> None:
     clock = Clock(1000.0)
     pace = Pacer(1000, clock)
     run(pace, clock, 10_000, stall=(3000, 2.0))
@@ -49,7 +49,7 @@ def test_a_stall_is_caught_up_and_recorded() -> None:
     assert pace.latest == pytest.approx(2.0, abs=0.01)
 
 
-def test_never_ahead_of_the_schedule() -> None:
+def test_rows_are_never_sent_ahead_of_the_schedule() -> None:
     clock = Clock(1000.0)
     pace = Pacer(100, clock)
     pace.start()

@@ -26,7 +26,9 @@ def run(*arguments: object) -> Result:
 
 @pytest.mark.parametrize("named", [(), ("--named",)])
 @pytest.mark.parametrize("end", ["", ".gz", ".bz2"])
-def test_what_replay_writes_is_evaluated_with_the_same_bits(tmp_path: Path, named: tuple[str, ...], end: str) -> None:
+def test_events_written_by_replay_are_evaluated_with_the_same_bits(
+    tmp_path: Path, named: tuple[str, ...], end: str
+) -> None:
     path = tmp_path / f"rows.jsonl{end}"
     text = run("replay", "sea", "--limit", 3000, "--dry-run", "-", "--quiet", *named).stdout_bytes
     path.write_bytes(PACK[end](text))
@@ -50,7 +52,7 @@ def test_a_parquet_column_of_lists_is_the_plain_form(tmp_path: Path) -> None:
     assert block.y.tolist() == [1, 0]
 
 
-def test_events_that_a_worker_would_reject_are_counted_as_that(tmp_path: Path) -> None:
+def test_events_that_a_worker_would_reject_are_counted_as_rejected(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     good = [f'{{"x":[{i},1],"y":{i % 2}}}' for i in range(50)]
     path.write_text("\n".join([*good, "no JSON", '{"x":[1],"y":0}', '{"x":[1,2],"y":"up"}']) + "\n")
@@ -63,7 +65,7 @@ def test_events_that_a_worker_would_reject_are_counted_as_that(tmp_path: Path) -
     assert json.loads(learned.stdout)["rows"] == 50
 
 
-def test_other_events_are_refused_with_the_way_on(tmp_path: Path) -> None:
+def test_other_events_are_refused_with_the_options_to_give(tmp_path: Path) -> None:
     path = tmp_path / "shop.jsonl"
     path.write_text('{"amount":3,"y":1}\n' * 200)
     with pytest.raises(UsageFailure, match="give the features to learn from with --feature; driftway schema infer"):
@@ -71,7 +73,7 @@ def test_other_events_are_refused_with_the_way_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
-def test_text_of_windows_is_read(tmp_path: Path, encoding: str) -> None:
+def test_encodings_of_windows_are_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes('{"x":[1,2],"y":0}\r\n{"x":[1,3],"y":1}\r\n'.encode(encoding))
     (block,) = open_stream(str(path)).blocks()
@@ -79,14 +81,14 @@ def test_text_of_windows_is_read(tmp_path: Path, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{\n "x": [1,2],\n "y": 0\n}\n', '{"x":[1],"y":0},\n', "\x1e{}\n", "[[1,2],[3,4]]\n"])
-def test_lines_that_are_no_events_are_shown(tmp_path: Path, text: str) -> None:
+def test_the_refusal_of_lines_that_are_no_events_shows_them(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
     with pytest.raises(UsageFailure, match="must have a JSON object per line; its first line is "):
         open_stream(str(path))
 
 
-def test_no_result_overwrites_the_rows(tmp_path: Path) -> None:
+def test_output_files_never_overwrite_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
     before = path.read_bytes()

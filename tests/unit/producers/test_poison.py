@@ -37,7 +37,7 @@ def decode(values: list[bytes | None], encoding: Encoding, target: Target, schem
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("encoding", FORMS, ids=str)
 @pytest.mark.parametrize("d", [1, 3])
-def test_every_kind_is_rejected_first_or_later_and_fixes_no_shape(target: Target, encoding: Encoding, d: int) -> None:
+def test_every_kind_is_rejected_and_does_not_fix_the_schema(target: Target, encoding: Encoding, d: int) -> None:
     rows = good(encoding, d)
     stream = open_stream("hyperplane_staged", d=d)
     damaged = [kind(rows[0]) for kind in kinds(d, stream.feature_names if encoding.named else None, encoding.form)]
@@ -97,7 +97,7 @@ def messages(first: int, rows: int, timed: bool = False, keyed: bool = False) ->
 
 
 @pytest.mark.parametrize("size", [1, 17, 500])
-def test_they_stand_before_their_rows_however_rows_are_cut(size: int) -> None:
+def test_malformed_messages_come_before_their_rows_however_rows_are_cut(size: int) -> None:
     poison = Poison(0.2, 9, open_stream("sea"), Encoding())
     whole = messages(0, 500, timed=True, keyed=True)
     assert whole.keys is not None
@@ -118,7 +118,7 @@ def test_they_stand_before_their_rows_however_rows_are_cut(size: int) -> None:
     assert 70 < len(expected) - 500 < 130
 
 
-def test_all_kinds_turn_up_and_every_row_survives() -> None:
+def test_all_kinds_occur_and_no_row_is_lost() -> None:
     poison = Poison(1.0, 1, open_stream("sea"), Encoding())
     part = poison.interleave(messages(0, 1000))
     assert len(part) == 2000
@@ -129,7 +129,7 @@ def test_all_kinds_turn_up_and_every_row_survives() -> None:
     assert len(set(reasons[2::2])) == 14
 
 
-def test_none_without_a_share() -> None:
+def test_without_a_share_there_are_no_malformed_messages() -> None:
     whole = messages(5, 20)
     assert Poison(0.0, 1, open_stream("sea"), Encoding()).interleave(whole) is whole
 
@@ -148,6 +148,6 @@ def test_shares_are_by_position_modulo_partitions(partitions: int, share: float)
     assert part.max_value_bytes() == max(len(value or b"") for value in part.values)
 
 
-def test_a_time_becomes_t() -> None:
+def test_a_timestamp_becomes_the_field_t() -> None:
     value = with_timestamps([b'{"id":1,"x":[1.0],"y":null}'], [1_700_000_000_123])[0]
     assert json.loads(value) == {"id": 1, "x": [1.0], "y": None, "t": 1_700_000_000_123}

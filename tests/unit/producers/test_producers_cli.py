@@ -29,7 +29,7 @@ def test_streams_lists_generators_and_files(tmp_path: Path) -> None:
     assert "hyperplane_staged" in run("streams").stdout
 
 
-def test_a_file_with_a_generators_name_is_listed_by_all_of_its_own(tmp_path: Path) -> None:
+def test_a_file_named_like_a_generator_is_listed_with_its_suffix(tmp_path: Path) -> None:
     (tmp_path / "sea.csv").write_text("a,y\n1,0\n")
     given = ("--json", "--data-dir", str(tmp_path))
     (name,) = (row["name"] for row in json.loads(run("streams", *given).stdout) if row["kind"] == "file")
@@ -66,7 +66,7 @@ def test_streams_describes_a_generator(words: tuple[str, ...]) -> None:
     assert "thresholds=8/9/7/9.5" in run("streams", *words).stdout
 
 
-def test_streams_reads_a_file_through(tmp_path: Path) -> None:
+def test_streams_counts_the_rows_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "power.csv").write_text("a,b,y\n1,2,0\n,2,1\n1,2,\n")
     facts = json.loads(run("streams", "power", "--json", DRIFTWAY_DATA=str(tmp_path)).stdout)
     assert (facts["rows"], facts["rows_without_label"], facts["rows_with_missing_features"]) == (3, 1, 1)
@@ -95,7 +95,7 @@ def test_streams_reads_a_file_through(tmp_path: Path) -> None:
         (("streams", "--data-dir", "absent"), "there is no folder absent, which --data-dir or DRIFTWAY_DATA names"),
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_one_sentence(arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_usage_ends_with_exit_code_2_and_one_sentence(arguments: tuple[str, ...], words: str) -> None:
     done = run(*arguments)
     assert done.exit_code == 2, done.output
     assert words in done.stderr

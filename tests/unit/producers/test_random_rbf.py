@@ -79,7 +79,7 @@ class RiverWithGivenCentroids(synth.RandomRBFDrift):
         self.centroid_speed = [list(direction) for direction in self.model.directions]
 
 
-def test_centroids_travel_as_rivers_do() -> None:
+def test_centroids_move_like_those_of_river() -> None:
     options = {"n_features": 3, "n_centroids": 6, "n_drift_centroids": 4, "change_speed": 0.03}
     theirs = RiverWithGivenCentroids(seed_sample=1, n_classes=2, **options)
     theirs.model = Naive(6, 3, 2, 6, 4, 0.03)
@@ -91,7 +91,7 @@ def test_centroids_travel_as_rivers_do() -> None:
             np.testing.assert_allclose(facts[18:36].reshape(6, 3), centres, rtol=0, atol=1e-9)
 
 
-def test_rows_lie_around_the_centroids_as_rivers_do() -> None:
+def test_rows_are_distributed_around_the_centroids_as_in_river() -> None:
     """Moments per class against River's own rows for the same centroids, with other random numbers."""
     theirs = RiverWithGivenCentroids(seed_sample=1, n_classes=3, n_features=4, n_centroids=5, n_drift_centroids=0)
     theirs.model = Naive(2, 4, 3, 5, 0, 0.0)
@@ -116,7 +116,7 @@ def test_the_distance_from_a_centroid_is_normal_with_its_deviation() -> None:
     assert (distance < 2).mean() == pytest.approx(0.9545, abs=0.006)
 
 
-def test_default_stream_drifts_all_the_while_and_a_still_one_does_not() -> None:
+def test_the_default_stream_drifts_and_one_without_speed_does_not() -> None:
     def gap(options: str) -> float:
         X, y = read(open_stream(f"random_rbf:rows=40000{options}", seed=5))
         first, last = X[:8000][y[:8000] == 0], X[-8000:][y[-8000:] == 0]
@@ -128,7 +128,7 @@ def test_default_stream_drifts_all_the_while_and_a_still_one_does_not() -> None:
     assert gap(",speed=0") < 0.05
 
 
-def test_holdout_rows_lie_around_the_centroids_as_they_stand() -> None:
+def test_holdout_rows_are_drawn_around_the_current_centroids() -> None:
     stream = open_stream("random_rbf:centroids=1,speed=0.01,rows=300", seed=4)
     for row in (0, 90, 299):
         model = Naive(4, 10, 2, 1, 1, 0.01)
@@ -139,6 +139,6 @@ def test_holdout_rows_lie_around_the_centroids_as_they_stand() -> None:
         assert X.mean(axis=0) == pytest.approx(model.centroids[0][0], abs=0.015)
 
 
-def test_as_many_labels_as_classes() -> None:
+def test_there_are_as_many_labels_as_classes() -> None:
     assert open_stream("random_rbf:classes=4").labels == ("0", "1", "2", "3")
     assert set(read(open_stream("random_rbf:classes=4"))[1]) == {0, 1, 2, 3}

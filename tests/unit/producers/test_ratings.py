@@ -44,7 +44,7 @@ def test_ratings_without_noise_are_a_table_of_low_rank(of: str, rank: int) -> No
     assert np.linalg.matrix_rank(table - 3.0, tol=1e-9) == rank
 
 
-def test_blocks_are_three_by_three_beside_offsets() -> None:
+def test_blocks_have_three_by_three_levels_plus_offsets() -> None:
     X, y = read(open_stream("ratings:of=blocks,noise=0,users=40,items=30,rows=40000", seed=3))
     table = np.empty((40, 30))
     table[tuple(X.astype(int).T)] = y

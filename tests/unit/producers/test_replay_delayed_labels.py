@@ -83,7 +83,7 @@ def test_a_dry_run_shows_where_each_message_goes_and_counts_are_right(tmp_path: 
     assert plain == [line.split("\t")[1] for line in lines]
 
 
-def test_the_closing_line_tells_late_labels_from_malformed_messages(tmp_path: Path) -> None:
+def test_the_last_line_counts_delayed_labels_and_malformed_messages_separately(tmp_path: Path) -> None:
     path = str(tmp_path / "rows")
     done = run("sea:rows=600", "--label-delay", "100", "--dry-run", path, *TOPICS)
     assert done.stderr.endswith("0 delivery errors, 500 delayed labels to LABELS, 100 not due yet\n")
@@ -130,7 +130,7 @@ def test_a_resumed_replay_sends_the_labels_that_are_still_due(tmp_path: Path, de
     assert after.waiting_labels == report.waiting_labels
 
 
-def test_a_column_of_delays_says_when_and_is_no_feature(tmp_path: Path) -> None:
+def test_a_column_may_give_the_delays_and_is_then_no_feature(tmp_path: Path) -> None:
     waits = [row * 7 % 50 for row in range(N)]
     path = cases(tmp_path / "cases.csv", list(map(str, waits)))
     lines, report = dry(tmp_path / "rows", path, "--label-delay", "column:wait", "--named", *TOPICS)
@@ -148,7 +148,7 @@ def test_a_row_without_a_label_needs_no_delay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wait", ["", "-1", "1.5", "inf", "2e12"])
-def test_a_delay_that_is_no_number_of_rows_is_one_sentence(tmp_path: Path, wait: str) -> None:
+def test_a_delay_that_is_no_number_of_rows_is_refused_in_one_sentence(tmp_path: Path, wait: str) -> None:
     path = cases(tmp_path / "cases.csv", ["0", wait])
     done = run(path, "--label-delay", "column:wait", "--dry-run", str(tmp_path / "rows"))
     assert done.exit_code == 2
@@ -170,7 +170,7 @@ def test_a_delay_that_is_no_number_of_rows_is_one_sentence(tmp_path: Path, wait:
         (("--label-delay", "1", "--format", "packed"), "--label-delay needs --format json"),
     ],
 )
-def test_what_does_not_fit_is_exit_code_2_and_one_sentence(
+def test_conflicting_options_end_with_exit_code_2_and_one_sentence(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     done = run("sea", *arguments, "--dry-run", str(tmp_path / "rows"))
@@ -179,7 +179,7 @@ def test_what_does_not_fit_is_exit_code_2_and_one_sentence(
     assert done.stdout == ""
 
 
-def test_the_only_feature_cannot_be_the_delay(tmp_path: Path) -> None:
+def test_the_only_feature_cannot_be_the_column_of_delays(tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
     path.write_text("wait,y\n1,0\n")
     done = run(str(path), "--label-delay", "column:wait", "--dry-run", str(tmp_path / "rows"))

@@ -39,7 +39,7 @@ def unpack(data: bytes) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("pace", [(), ("--rate", "20000"), ("--load-profile", "ramp:from=0,to=50000,seconds=0.2")])
-def test_a_dry_run_holds_what_would_be_sent(tmp_path: Path, pace: tuple[str, ...]) -> None:
+def test_a_dry_run_writes_what_would_be_sent(tmp_path: Path, pace: tuple[str, ...]) -> None:
     block = next(iter(open_stream("sea", rows=900).blocks()))
     expected = encode_events(block.X[5:], block.y[5:], 5)
     assert dry(tmp_path / "rows", "sea:rows=900", "--skip", "5", *pace) == expected
@@ -48,7 +48,7 @@ def test_a_dry_run_holds_what_would_be_sent(tmp_path: Path, pace: tuple[str, ...
     assert done.stderr == ""
 
 
-def test_a_packed_dry_run_has_lengths(tmp_path: Path) -> None:
+def test_a_packed_dry_run_has_length_prefixes(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     done = run("sea:rows=500", "--format", "packed", "--poison", "0.3", "--dry-run", str(path), "--json")
     report = json.loads(done.stdout)
@@ -62,7 +62,7 @@ def test_a_packed_dry_run_has_lengths(tmp_path: Path) -> None:
     assert report["dry_run"] == str(path)
 
 
-def test_poison_and_withheld_labels_are_counted_and_told(tmp_path: Path) -> None:
+def test_poison_and_withheld_labels_are_counted_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     arguments = ("sea:rows=2000", "--seed", "4", "--poison", "0.05", "--missing-labels", "0.25")
     done = run(*arguments, "--dry-run", str(path), "--json")
@@ -88,7 +88,7 @@ def test_a_continued_run_is_poisoned_like_one_run(tmp_path: Path) -> None:
     assert first + second == whole
 
 
-def test_a_shuffle_has_every_row_once_and_another_seed_another_order(tmp_path: Path) -> None:
+def test_a_shuffle_sends_every_row_once_in_an_order_of_its_seed(tmp_path: Path) -> None:
     def rows(*more: str) -> list[tuple[float, ...]]:
         events = [json.loads(line) for line in dry(tmp_path / "rows", "sea:rows=700,seed=1", *more)]
         assert [event["id"] for event in events] == list(range(700))
@@ -144,7 +144,7 @@ def test_event_time_becomes_t(tmp_path: Path) -> None:
         (("--dry-run", "absent/x"), "cannot write absent/x"),
     ],
 )
-def test_options_that_do_not_fit_are_exit_code_2_and_one_sentence(
+def test_conflicting_options_end_with_exit_code_2_and_one_sentence(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -156,7 +156,7 @@ def test_options_that_do_not_fit_are_exit_code_2_and_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_a_sentence() -> None:
+def test_a_full_disk_is_reported_in_one_sentence() -> None:
     done = run("sea", "--dry-run", "/dev/full")
     assert done.exit_code == 1
     assert "driftway: cannot write /dev/full: No space left on device\n" in done.stderr

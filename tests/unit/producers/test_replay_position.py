@@ -1,4 +1,4 @@
-"""The file of `--resume`: what is saved is read back, and nothing else is taken for it."""
+"""The file of `--resume`: what is saved is read back, and any other file is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftway.worker.errors import Failure, UsageFailure
 FACTS = {"stream": "sea", "missing_labels": 0.5, "limit": None}
 
 
-def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
+def test_a_saved_position_is_read_back(tmp_path: Path) -> None:
     path = str(tmp_path / "position.json")
     first = ReplayPosition(path, FACTS)
     assert first.position is None
@@ -44,7 +44,7 @@ def test_a_file_of_another_replay_is_refused(tmp_path: Path) -> None:
     "content",
     [b"", b"[]", b"7", b"{}", b"\xff", b'{"version":1,"position":1,"run":"a"}', b'{"position":-1}', b"position: 7"],
 )
-def test_another_file_is_never_taken_for_one(tmp_path: Path, content: bytes) -> None:
+def test_another_file_is_refused_and_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "position.json"
     path.write_bytes(content)
     with pytest.raises(UsageFailure, match="is not a file of --resume"):
@@ -63,7 +63,7 @@ def test_a_damaged_field_is_refused(tmp_path: Path, field: str, value: object) -
         ReplayPosition(str(path), FACTS)
 
 
-def test_a_newer_file_and_an_unwritable_place_are_sentences(tmp_path: Path) -> None:
+def test_a_newer_file_and_an_unwritable_place_are_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "position.json"
     ReplayPosition(str(path), FACTS).save(7)
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
@@ -75,7 +75,7 @@ def test_a_newer_file_and_an_unwritable_place_are_sentences(tmp_path: Path) -> N
         ReplayPosition(str(tmp_path / "absent" / "position.json"), FACTS).save(1)
 
 
-def test_what_is_left_of_a_selection() -> None:
+def test_a_resumed_selection_is_the_rest_of_it() -> None:
     assert Selection(10, 100, 3).since(40) == Selection(40, 70, 3)
     assert Selection(10, None, None).since(40) == Selection(40, None, None)
 
@@ -84,11 +84,11 @@ def test_what_is_left_of_a_selection() -> None:
     ("text", "name", "rows"),
     [("loader", "loader", 10_000), ("loader:500", "loader", 500), ("a:b", "a:b", 10_000), ("a:b:7", "a:b", 7)],
 )
-def test_a_transactional_id_and_its_rows(text: str, name: str, rows: int) -> None:
+def test_a_transactional_id_may_be_followed_by_a_number_of_rows(text: str, name: str, rows: int) -> None:
     assert TransactionOption.parse(text) == TransactionOption(name, rows)
 
 
 @pytest.mark.parametrize("text", ["", " ", ":5", "loader:0"])
-def test_a_wrong_transaction_is_one_sentence(text: str) -> None:
+def test_a_wrong_transaction_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match="--transactional-id takes ID or ID:rows with at least 1 row, got"):
         TransactionOption.parse(text)

@@ -46,12 +46,12 @@ def test_rows_are_objects_of_their_columns(path: str) -> None:
     assert replay(path, "--raw", "--drop", "shop", "--drop", "id").output.splitlines()[1] == '{"amount":0.25,"y":1}'
 
 
-def test_skip_limit_and_loop_choose_rows(path: str) -> None:
+def test_skip_limit_and_loop_select_rows(path: str) -> None:
     lines = replay(path, "--raw", "--loop", "3", "--skip", "8", "--limit", "6").output.splitlines()
     assert [json.loads(line)["id"] for line in lines] == [8, 9, 0, 1, 2, 3]
 
 
-def test_json_lines_are_always_sent_as_they_are(tmp_path: Path) -> None:
+def test_json_lines_are_always_sent_unchanged(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b'{"a" : 1}\nno JSON\n\n{"b":2}\n')
     assert replay(str(tmp_path / "x.jsonl"), "--rate", "1000").output.splitlines() == [
         '{"a" : 1}',
@@ -60,7 +60,7 @@ def test_json_lines_are_always_sent_as_they_are(tmp_path: Path) -> None:
     ]
 
 
-def test_keys_are_fields(path: str, tmp_path: Path) -> None:
+def test_keys_are_the_values_of_fields(path: str, tmp_path: Path) -> None:
     encode = raw_encoder(open_events(path), "shop")
     (block,) = open_events(path).blocks()
     assert encode(block)[1] == [b"a", b"b"] * 5
@@ -82,7 +82,7 @@ def test_keys_are_fields(path: str, tmp_path: Path) -> None:
             raw_encoder(open_events(path), key)
 
 
-def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
+def test_malformed_messages_are_rejected_by_every_schema(path: str) -> None:
     lenient = EventSchema.parse(["amount"], missing="0")
     for good in (b'{"amount":1}', b'"amount":1}', b"]", b""):
         bad = ListColumn([kind(good) for kind in raw_kinds()])
@@ -110,7 +110,7 @@ def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
         ),
     ],
 )
-def test_what_would_change_rows_is_refused(path: str, options: list[str], said: str) -> None:
+def test_options_that_would_change_rows_are_refused(path: str, options: list[str], said: str) -> None:
     assert sentence(path, "--raw", *options) == said
 
 
@@ -130,11 +130,11 @@ def test_labels_are_written_as_the_classes_that_they_name(tmp_path: Path) -> Non
     assert sentence(str(lines), "--shuffle") == said
 
 
-def test_only_files_have_rows_as_they_stand() -> None:
+def test_raw_rows_of_a_generator_are_refused() -> None:
     assert sentence("sea", "--raw") == "sea is a generator, whose rows are numbers: only files have rows with fields"
 
 
-def test_a_column_of_text_names_both_ways_out(path: str) -> None:
+def test_the_refusal_of_a_text_column_names_drop_and_raw(path: str) -> None:
     message = sentence(path)
     assert "leave it out with --drop" in message
     assert "driftway replay sends such rows with --raw" in message

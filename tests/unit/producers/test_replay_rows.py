@@ -28,7 +28,7 @@ def ids(selection: Selection, size: int, rows: int = 10) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, 64])
-def test_limit_skip_and_laps_choose_positions(size: int) -> None:
+def test_limit_skip_and_loop_select_positions(size: int) -> None:
     assert ids(Selection(), size) == list(range(10))
     assert ids(Selection(limit=4), size) == [0, 1, 2, 3]
     assert ids(Selection(skip=4), size) == [4, 5, 6, 7, 8, 9]
@@ -65,7 +65,7 @@ def test_keys_are_the_columns_text(tmp_path: Path) -> None:
     assert key_text(float("inf")) == b"inf"
 
 
-def test_packed_is_fixed_width() -> None:
+def test_packed_rows_have_a_fixed_width() -> None:
     stream = open_stream("sea", rows=10)
     values, _ = encoder(stream, Encoding("packed"))(0, next(iter(stream.blocks())))
     assert {len(value) for value in values} == {2 + 8 + 3 * 8}
@@ -79,12 +79,12 @@ def test_packed_is_fixed_width() -> None:
         (Encoding(key="z"), "sea has no column 'z' for --key; columns: x1, x2, x3, y"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(encoding: Encoding, sentence: str) -> None:
+def test_an_encoding_that_does_not_fit_is_refused_in_one_sentence(encoding: Encoding, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         encoder(open_stream("sea"), encoding)
     assert str(failure.value) == sentence
 
 
-def test_the_queue_is_the_replays_own() -> None:
+def test_properties_of_the_queue_are_refused() -> None:
     with pytest.raises(UsageFailure, match="replay bounds the queue itself"):
         check_owned({"queue.buffering.max.messages": "10"})

@@ -45,13 +45,13 @@ def test_numbers_are_uniform_and_differ_between_seeds_purposes_and_rows() -> Non
     assert len({numbers[0, 0] for numbers in drawn}) == 4
 
 
-def test_a_seed_out_of_bounds_is_one_sentence() -> None:
+def test_a_seed_out_of_bounds_is_refused_in_one_sentence() -> None:
     with pytest.raises(UsageFailure, match="--seed must be a whole number from 0 to 2\\^64 - 1, got -1"):
         RowRandom(-1, POISON, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
-def test_labels_are_withheld_by_position(size: int) -> None:
+def test_whether_a_label_is_withheld_depends_on_its_position(size: int) -> None:
     stream = open_stream("sea", rows=100)
     whole = next(iter(stream.blocks()))
     y = whole.y.copy()
@@ -72,7 +72,7 @@ def test_labels_are_withheld_by_position(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 64, 9000])
-def test_a_shuffle_is_fisher_and_yates_permutation(size: int) -> None:
+def test_a_shuffle_is_the_permutation_of_fisher_and_yates(size: int) -> None:
     rows = 8500  # more than one block of the source
     stream = open_stream("sea", rows=rows)
     table = np.concatenate([np.column_stack([X, y]) for X, y in stream.blocks()])
@@ -91,7 +91,7 @@ def test_a_shuffle_is_fisher_and_yates_permutation(size: int) -> None:
     assert (shuffled.rows, shuffled.feature_names, shuffled.drift_points) == (rows, stream.feature_names, ())
 
 
-def test_every_order_is_as_likely() -> None:
+def test_every_order_is_equally_likely() -> None:
     stream = open_stream("sea", rows=4)
     table = next(iter(stream.blocks())).X[:, 0].tolist()
     seen: dict[tuple[int, ...], int] = {}

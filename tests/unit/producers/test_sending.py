@@ -49,7 +49,7 @@ def test_messages_that_time_out_are_counted(make: Made) -> None:
 
 
 @pytest.mark.parametrize("keys", [None, [b"k"] * 101])
-def test_messages_given_up_at_the_second_request_are_counted(make: Made, keys: list[bytes] | None) -> None:
+def test_messages_abandoned_at_the_second_signal_are_counted(make: Made, keys: list[bytes] | None) -> None:
     sender, stop = make()
     sender.send(messages(0, [b"row"] * 101, keys))
     stop(signal.SIGTERM)
@@ -60,7 +60,7 @@ def test_messages_given_up_at_the_second_request_are_counted(make: Made, keys: l
     assert stop.signal == signal.SIGTERM
 
 
-def test_a_stopped_replay_waits_only_so_long(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_replay_waits_for_a_limited_time(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "STOP_SECONDS", 0.3)
     sender, stop = make()
     sender.send(messages(0, [b"row"] * 7))
@@ -69,7 +69,7 @@ def test_a_stopped_replay_waits_only_so_long(make: Made, monkeypatch: pytest.Mon
     assert sender.errors == 7
 
 
-def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sending_waits_for_a_full_queue_until_a_stop(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "QUEUE_ROWS", 100)
     sender, stop = make(message_timeout_ms="500")
     assert sender.wait_for_capacity(60, 3)
@@ -84,7 +84,7 @@ def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monke
     assert sender.errors == 120
 
 
-def test_more_labels_at_one_row_than_the_queue_is_long_are_taken(make: Made) -> None:
+def test_more_labels_at_one_row_than_the_queue_holds_are_accepted(make: Made) -> None:
     sender, _ = make(message_timeout_ms="300")
     many = sending.QUEUE_ROWS + 1
     assert sender.wait_for_capacity(many, 3)
@@ -95,7 +95,7 @@ def test_more_labels_at_one_row_than_the_queue_is_long_are_taken(make: Made) -> 
     assert "timed out" in sender.first_error
 
 
-def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_many_features_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "QUEUE_BYTES", 1000)
     sender, stop = make(message_timeout_ms="400")
     sender.send(messages(0, [b"row" * 100] * 3))
@@ -116,7 +116,7 @@ def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(m
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_position_is_not_kept_before_the_broker_has_answered(
+def test_a_position_is_not_saved_before_the_broker_has_answered(
     way: type[KafkaSink], monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
     monkeypatch.setattr(sending, "KEEP_SECONDS", 0.0)
@@ -152,7 +152,7 @@ class ProducerWithLostError:
         raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
 
 
-def test_a_client_that_ends_without_saying_why_ends_the_replay_and_counts_what_it_had() -> None:
+def test_an_unexplained_failure_of_the_client_ends_the_replay_and_its_messages_are_counted() -> None:
     sender = ConfluentSink(NOWHERE, {}, "nowhere", 2, StopRequest())
     sender._producer = ProducerWithLostError(sender._producer)  # type: ignore[assignment]
     sender.send(messages(0, [b"row"] * 7))

@@ -76,7 +76,7 @@ def test_features_are_uniform_and_classes_have_the_areas_of_the_curves() -> None
         assert y[low:high].mean() == pytest.approx(share, abs=0.011)
 
 
-def test_a_reversal_turns_every_label_over() -> None:
+def test_a_reversal_inverts_every_label() -> None:
     first, second = read(open_stream("sine:functions=3")), read(open_stream("sine:functions=4"))
     assert first[0].tobytes() == second[0].tobytes()
     assert (first[1] == 1 - second[1]).all()

@@ -68,7 +68,7 @@ def test_every_label_follows_the_concept_of_its_stage_as_river_writes_it() -> No
         assert [function(*row) for row in X[low:high].astype(int).tolist()] == y[low:high].tolist()
 
 
-def test_features_are_codes_each_as_likely_and_classes_have_their_shares() -> None:
+def test_feature_codes_are_equally_likely_and_classes_have_their_shares() -> None:
     X, y = read(open_stream("stagger:rows=90000"))
     for column in X.T:
         values, counts = np.unique(column, return_counts=True)
@@ -84,7 +84,7 @@ def test_noise_flips_its_share_of_labels_and_nothing_else() -> None:
     assert (clean[1] != noisy[1]).mean() == pytest.approx(0.15, abs=0.009)
 
 
-def test_balanced_classes_take_turns() -> None:
+def test_balanced_classes_alternate() -> None:
     X, y = read(open_stream("stagger:rows=3000,balance=1"))
     assert y.tolist() == [1.0, 0.0] * 1500
     assert all(rule(1 + t // 1000, X[t]) == y[t] for t in range(3000))
@@ -105,7 +105,7 @@ def test_holdout_rows_come_from_the_concept_in_force(row: int) -> None:
         ("rows=2", "stagger: rows must be at least the 3 stages, got 2"),
     ],
 )
-def test_a_bad_option_is_one_sentence(options: str, sentence: str) -> None:
+def test_a_bad_option_is_refused_in_one_sentence(options: str, sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream(f"stagger:{options}")
     assert str(failure.value) == sentence

@@ -91,7 +91,7 @@ def test_csv_floats_are_those_of_python(write: Writer) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
-def test_csv_takes_every_column_but_the_label(write: Writer, name: str) -> None:
+def test_csv_features_are_all_columns_but_the_label(write: Writer, name: str) -> None:
     stream = open_stream(write(name, "a,class,b\n1,0,2\n3,1,4\n"), label="class")
     X, y = read(stream)
     assert stream.feature_names == ("a", "b")
@@ -106,7 +106,7 @@ def test_csv_missing_cells_are_nan(write: Writer) -> None:
     np.testing.assert_array_equal(y, [1, NAN, NAN])
 
 
-def test_csv_whole_numbers_first_do_not_fix_the_column_to_integers(write: Writer) -> None:
+def test_whole_numbers_at_the_start_of_a_csv_column_do_not_make_it_integers(write: Writer) -> None:
     """Type inference from the first block would reject or truncate what follows."""
     rows = "1,0\n" * 400_000 + "0.5,1\n"
     X, y = read(open_stream(write("x.csv", "a,y\n" + rows)), size=10_000)
@@ -276,31 +276,31 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
         ("x.parquet", "", {}, "x.parquet is empty"),
     ],
 )
-def test_a_bad_file_is_one_sentence(
+def test_a_bad_file_is_refused_in_one_sentence(
     write: Writer, name: str, text: str, options: dict[str, object], sentence: str
 ) -> None:
     assert refusal(write(name, text), **options) == sentence
 
 
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.arff.gz", "x.parquet.gz", "x.parquet"])
-def test_a_damaged_file_is_one_sentence(tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_is_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"this is neither gzip nor parquet")
     assert refusal(str(path)).startswith(f"cannot read {name}")
 
 
-def test_a_cut_gzip_is_one_sentence(write: Writer) -> None:
+def test_a_truncated_gzip_file_is_refused_in_one_sentence(write: Writer) -> None:
     path = Path(write("x.csv.gz", "a,y\n" + "".join(f"{i},{i}\n" for i in range(200_000))))
     path.write_bytes(path.read_bytes()[:-5000])
     assert refusal(str(path)).startswith("cannot read x.csv.gz")
 
 
-def test_a_ragged_csv_is_one_sentence(write: Writer) -> None:
+def test_a_ragged_csv_file_is_refused_in_one_sentence(write: Writer) -> None:
     sentence = "x.csv: a row has 2 of 3 cells: '1,2'; if it is not a row, remove it"
     assert refusal(write("x.csv", "a,b,y\n1,2,3\n1,2\n")) == sentence
 
 
-def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
+def test_drop_leaves_out_columns(write: Writer, tmp_path: Path) -> None:
     path = write("x.csv", "when,a,b,y\nnoon,1,2,0\nnight,3,4,1\n")
     stream = open_stream(path, drop=["when", "b"])
     X, y = read(stream)
@@ -317,7 +317,7 @@ def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
     assert refusal("sea", drop=["a"]) == "sea is a generator; only files have columns that --drop leaves out"
 
 
-def test_parquet_faults_name_the_column(tmp_path: Path) -> None:
+def test_errors_in_parquet_files_name_the_column(tmp_path: Path) -> None:
     path = str(tmp_path / "x.parquet")
     parquet.write_table(pa.table({"a": ["t"], "y": [1]}), path)
     assert refusal(path) == "x.parquet: feature column 'a' holds 't', which is not a number" + LEAVE.format("x.parquet")
@@ -330,7 +330,7 @@ def test_parquet_faults_name_the_column(tmp_path: Path) -> None:
     assert refusal(path) == "x.parquet has no rows"
 
 
-def test_without_pyarrow_the_sentence_names_the_extra(write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_message_names_the_extra(write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refusal(write("x.csv", "a,y\n1,2\n")).endswith("needs pyarrow: pip install 'driftway[files]'")
     assert read(open_stream(write("x.arff", ARFF)))[1].tolist()[:2] == [1, 0]

@@ -123,7 +123,7 @@ def test_same_seed_gives_the_same_bytes_on_the_wire(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_schema_is_true(name: str) -> None:
+def test_a_generator_has_the_rows_features_and_labels_that_it_declares(name: str) -> None:
     stream = open_stream(name)
     X, y = read(stream)
     assert X.shape == (stream.rows, stream.n_features) == (len(y), len(stream.feature_names))
@@ -170,7 +170,7 @@ def test_hyperplane_classes_are_balanced_in_every_stage() -> None:
         assert y[low:high].mean() == pytest.approx(0.5, abs=0.03)  # the plane halves the cube
 
 
-def test_hyperplane_turns_at_its_drift_points_and_not_between() -> None:
+def test_hyperplane_changes_at_its_drift_points_and_not_in_between() -> None:
     """Least squares fitted to one half of a stage predicts the other half, and fails in the next stage."""
     stream = open_stream("hyperplane_staged:noise=0")
     X, y = read(stream)
@@ -213,7 +213,7 @@ def test_stage_starts_agree_with_the_formula(stages: int, rows: int) -> None:
         ("sea", {"labels": ["a", "b", "c"]}, "sea has 2 classes, not the 3 labels a,b,c"),
     ],
 )
-def test_a_bad_option_is_one_sentence(name: str, options: dict[str, object], sentence: str) -> None:
+def test_a_bad_option_is_refused_in_one_sentence(name: str, options: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream(name, **options)  # type: ignore[arg-type]
     assert str(failure.value) == sentence

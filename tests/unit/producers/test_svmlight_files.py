@@ -35,7 +35,7 @@ def test_rows_are_dense_and_labels_are_classes(tmp_path: Path, end: str, pack: o
         ("3 3", None), ("b a", ("a", "b")),
     ],
 )  # fmt: skip
-def test_classes_are_known_by_their_labels(tmp_path: Path, labels: str, classes: tuple[str, ...] | None) -> None:
+def test_classes_are_recognised_by_their_labels(tmp_path: Path, labels: str, classes: tuple[str, ...] | None) -> None:
     path = tmp_path / "a.svm"
     path.write_text("".join(f"{label} qid:3 0:1 2:2\n" for label in labels.split()))
     stream = open_stream(str(path))
@@ -78,7 +78,7 @@ def test_rows_are_the_same_in_blocks_of_any_size(tmp_path: Path) -> None:
     assert open_stream(str(path), drop=["1", "400"]).n_features == 398
 
 
-def test_two_files_of_one_set_may_have_the_same_width(tmp_path: Path) -> None:
+def test_an_option_sets_the_width_of_a_file_with_fewer_features(tmp_path: Path) -> None:
     path = tmp_path / "test.libsvm"
     path.write_text("1 2:1\n-1 1:3\n")
     assert open_stream(str(path)).n_features == 2
@@ -98,7 +98,7 @@ def test_two_files_of_one_set_may_have_the_same_width(tmp_path: Path) -> None:
         ("1\n-1\n", "has no feature in any row"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_unreadable_file_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "a.svm"
     path.write_text(text)
     with pytest.raises(UsageFailure) as failure:
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str, sentence
 
 
 @pytest.mark.parametrize("pair", ["1_0:2", "1:2_5", "1:\u0663", "\u0663:1"])
-def test_what_python_alone_takes_for_a_number_is_none(tmp_path: Path, pair: str) -> None:
+def test_what_only_python_takes_for_a_number_is_refused(tmp_path: Path, pair: str) -> None:
     (path := tmp_path / "a.svm").write_text(f"1 {pair} 20:3\n-1 1:1\n")
     with pytest.raises(UsageFailure, match=f"line 1 holds '{pair}', which is not INDEX:VALUE"):
         open_stream(str(path))

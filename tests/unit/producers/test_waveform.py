@@ -76,7 +76,7 @@ def test_every_class_has_the_moments_of_its_two_triangles() -> None:
         assert rows[:, 21:].var(axis=0) == pytest.approx(1, abs=0.05)
 
 
-def test_river_draws_from_the_same_law() -> None:
+def test_river_draws_from_the_same_distribution() -> None:
     """Means by class and point against River's own rows, with other random numbers."""
     pairs = list(synth.Waveform(seed=3).take(6000))
     theirs, labels = np.array([list(x.values()) for x, _ in pairs]), np.array([label for _, label in pairs])
@@ -87,7 +87,7 @@ def test_river_draws_from_the_same_law() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_features_change_places_at_the_drift_points_and_not_between(seed: int) -> None:
+def test_features_are_exchanged_at_the_drift_points_and_not_in_between(seed: int) -> None:
     stream = open_stream("waveform:rows=24000,swaps=0/2/2/9", seed=seed)
     X, _ = read(stream)
     edges = (0, *stream.drift_points, stream.rows)
@@ -100,7 +100,7 @@ def test_features_change_places_at_the_drift_points_and_not_between(seed: int) -
         assert np.abs(profile(edge - 6000, edge) - profile(edge, edge + 6000)).max() > 0.2
 
 
-def test_a_drift_never_leaves_the_concept_as_it_was() -> None:
+def test_a_drift_always_changes_the_concept() -> None:
     """With one swap among 40 features, half of which carry no information, every third draw would change nothing."""
     for seed in range(40):
         X, y = read(open_stream("waveform:rows=8,irrelevant=19,swaps=0/1/1/1", seed=seed))
