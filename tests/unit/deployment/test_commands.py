@@ -25,18 +25,18 @@ def test_the_command_line_is_one_of_this_version(path: str, words: list[str]) ->
             Spec.parse(learner).create(4, 2, given["task"])
 
 
-def test_every_place_is_searched() -> None:
+def test_command_lines_of_every_kind_of_file_are_found() -> None:
     assert {path for path, _ in LINES} == {
         *COMPOSE, "Dockerfile", "deploy/systemd/driftway@.service", "deploy/kubernetes/statefulset.yaml",
     }  # fmt: skip
 
 
-def test_the_example_of_a_unit_has_options_of_a_worker() -> None:
+def test_the_example_options_of_the_unit_exist() -> None:
     worker = read_config(str(ROOT / "deploy/systemd/fraud.toml"))["worker"]
     assert {"input_", "group", "bootstrap", "labels", "http_port", "feature", "label_wait"} <= set(worker)
 
 
-def test_variables_are_those_of_options() -> None:
+def test_environment_variables_belong_to_options() -> None:
     login = (ROOT / "deploy/systemd/login.conf").read_text()
     (line,) = [line for line in login.splitlines() if line.startswith("Environment=")]
     name, _, value = line.removeprefix("Environment=").partition("=")
@@ -48,12 +48,12 @@ def test_variables_are_those_of_options() -> None:
     require_known_variables(given)
 
 
-def test_a_mistyped_variable_would_be_found() -> None:
+def test_a_mistyped_variable_is_detected() -> None:
     with pytest.raises(Exception, match="did you mean DRIFTWAY_CLIENT_PROPERTIES"):
         require_known_variables({"DRIFTWAY_CLIENT_PROPERTY": "x"})
 
 
-def test_the_unit_restarts_after_the_exit_codes_that_a_restart_mends() -> None:
+def test_the_unit_restarts_after_exit_codes_for_which_a_restart_helps() -> None:
     from driftway.worker.errors import CannotRestore, Failure, Fenced, Unreachable, UsageFailure
 
     given = dict(unit())

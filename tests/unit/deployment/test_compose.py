@@ -33,14 +33,14 @@ def test_the_files_fit_the_published_schema() -> None:
     assert complaints("compose-spec", wrong) != []
 
 
-def test_forms_of_issues_fit_the_published_schema() -> None:
+def test_issue_forms_fit_the_published_schema() -> None:
     folder = ROOT / ".github/ISSUE_TEMPLATE"
     for name, schema in (("bug_report", "forms"), ("feature_request", "forms"), ("config", "config")):
         content = yaml.safe_load((folder / f"{name}.yml").read_text())
         assert complaints(f"github-issue-{schema}", content) == [], name
 
 
-def test_images_are_pinned_and_files_are_there() -> None:
+def test_images_are_pinned_and_named_files_exist() -> None:
     found = compose(COMPOSE[0])["services"]
     for name, service in found.items():
         if (image := service["image"]) != IMAGE:
@@ -50,7 +50,7 @@ def test_images_are_pinned_and_files_are_there() -> None:
             assert not source.startswith(".") or (ROOT / source).exists(), (name, source)
 
 
-def test_services_of_driftway_can_do_no_more_than_they_need() -> None:
+def test_services_of_driftway_have_no_more_rights_than_they_need() -> None:
     for name, service in compose(COMPOSE[0])["services"].items():
         if service["image"] == IMAGE:
             assert service["read_only"] is True, name

@@ -70,7 +70,7 @@ def test_the_chart_has_no_faults() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_everything_fits_the_published_schemas(everything: dict[str, Any], version: str) -> None:
+def test_all_manifests_fit_the_published_schemas(everything: dict[str, Any], version: str) -> None:
     checker = schemas()
     checked = [one for one in everything.values() if "." not in one["apiVersion"] or "k8s.io" in one["apiVersion"]]
     assert len(checked) == 6
@@ -78,7 +78,7 @@ def test_everything_fits_the_published_schemas(everything: dict[str, Any], versi
         checker.validate(one, version, strict=True)
 
 
-def test_the_worker_gets_what_values_say(everything: dict[str, Any]) -> None:
+def test_the_worker_gets_the_options_in_the_values(everything: dict[str, Any]) -> None:
     pod = everything["StatefulSet"]["spec"]["template"]["spec"]
     (worker,) = pod["containers"]
     config, *words = worker["args"]

@@ -62,7 +62,7 @@ def process(folder: Path, number: int, command: str, **variables: str) -> None:
         ("python worker --http-port 8001", {}, None),
     ],
 )
-def test_only_a_worker_with_a_port_is_asked(
+def test_the_port_is_that_of_a_worker_with_an_http_port(
     tmp_path: Path, command: str, variables: dict[str, str], port: int | None
 ) -> None:
     process(tmp_path, 1, "sleep 3")
@@ -72,7 +72,7 @@ def test_only_a_worker_with_a_port_is_asked(
 
 
 @pytest.mark.parametrize(("status", "alive"), [(200, True), (503, False)])
-def test_the_answer_of_the_worker_counts(status: int, alive: bool) -> None:
+def test_the_check_follows_the_answer_of_the_worker(status: int, alive: bool) -> None:
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status if self.path == "/healthz" else 404)
@@ -112,13 +112,15 @@ def fake(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("code", [0, 5, 137])
-def test_codes_after_which_docker_does_right_are_passed_on(fake: dict[str, str], code: int) -> None:
+def test_exit_codes_that_docker_handles_correctly_are_passed_on(fake: dict[str, str], code: int) -> None:
     run = [FOLDER / "run-worker", "worker", "--input=A", str(code)]
     assert subprocess.run(run, env=fake, check=False, timeout=20).returncode == code
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
-def test_the_container_stays_after_codes_that_no_restart_mends(fake: dict[str, str], code: int, tmp_path: Path) -> None:
+def test_the_container_stays_up_after_exit_codes_for_which_a_restart_does_not_help(
+    fake: dict[str, str], code: int, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
     with log.open("wb") as err:
         script = subprocess.Popen([FOLDER / "run-worker", "worker", str(code)], env=fake, stderr=err)
@@ -133,7 +135,7 @@ def test_the_container_stays_after_codes_that_no_restart_mends(fake: dict[str, s
         script.wait()
 
 
-def test_a_stop_reaches_the_worker(fake: dict[str, str], tmp_path: Path) -> None:
+def test_a_stop_signal_reaches_the_worker(fake: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("wb") as stdout:
         script = subprocess.Popen([FOLDER / "run-worker", "worker", "wait"], env=fake, stdout=stdout)

@@ -37,7 +37,7 @@ def schemas() -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
-def test_they_fit_the_published_schemas(version: str) -> None:
+def test_manifests_fit_the_published_schemas(version: str) -> None:
     checker = schemas()
     found = {
         kind: one for kind, one in manifests().items() if "." not in one["apiVersion"] or "k8s.io" in one["apiVersion"]
@@ -56,7 +56,7 @@ def test_kustomize_lists_every_file() -> None:
         assert listed == {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
 
 
-def test_selectors_choose_the_pods() -> None:
+def test_selectors_match_the_pods() -> None:
     found = manifests()
     labels = found["StatefulSet"]["spec"]["template"]["metadata"]["labels"].items()
     assert found["StatefulSet"]["spec"]["selector"]["matchLabels"].items() <= labels
@@ -76,12 +76,12 @@ def test_the_job_has_the_name_that_alerts_expect() -> None:
     assert found["Service"]["metadata"]["labels"][label] == "driftway"
 
 
-def test_rules_are_those_of_prometheus() -> None:
+def test_alert_rules_are_those_of_deploy_prometheus() -> None:
     rules = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
     assert manifests()["PrometheusRule"]["spec"] == rules
 
 
-def test_probes_ask_what_the_worker_serves() -> None:
+def test_probes_request_what_the_worker_serves() -> None:
     from driftway.worker.stream.endpoint import server
 
     probes = {kind: container()[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness")}
@@ -98,7 +98,7 @@ def test_probes_ask_what_the_worker_serves() -> None:
     assert liveness["periodSeconds"] * liveness["failureThreshold"] > STUCK_SECONDS
 
 
-def test_a_stop_has_the_time_that_it_may_need() -> None:
+def test_the_grace_period_is_long_enough_for_a_stop() -> None:
     longest = LONGEST_COMMIT_SECONDS + REVOKE_SECONDS + 2 * GRACE_SECONDS
     seconds = math.ceil(longest / 5) * 5
     assert manifests()["StatefulSet"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= seconds

@@ -37,7 +37,7 @@ def in_package(path: str) -> str:
     return path if path.startswith("driftway/") else f"driftway/{path}"
 
 
-def test_every_file_beside_modules_is_data_of_a_package() -> None:
+def test_every_file_that_is_no_module_is_package_data() -> None:
     patterns = [
         f"{package.replace('.', '/')}/{pattern}"
         for package, found in PROJECT["tool"]["setuptools"]["package-data"].items()
@@ -64,7 +64,7 @@ def test_the_release_has_the_same_version_everywhere() -> None:
     assert f"# What Driftway {driftway.__version__} " in (ROOT / "constraints.txt").read_text()
 
 
-def test_constraints_fit_what_the_package_asks_for() -> None:
+def test_constraints_satisfy_the_requirements() -> None:
     optional = PROJECT["project"]["optional-dependencies"]
     wanted = [*PROJECT["project"]["dependencies"], *(one for extra in EXTRAS for one in optional[extra])]
     lines = (ROOT / "constraints.txt").read_text().splitlines()
@@ -84,7 +84,7 @@ def test_constraints_have_every_extra_but_those_of_developers() -> None:
     assert set(EXTRAS) >= Requirement(*extras["all"]).extras
 
 
-def test_what_only_tests_need_is_not_installed_by_all() -> None:
+def test_requirements_of_tests_are_not_in_the_extra_all() -> None:
     optional = PROJECT["project"]["optional-dependencies"]
     assert not any("docker" in one or "testcontainers" in one for one in optional["all"])
 
@@ -140,7 +140,7 @@ def test_this_checkout_knows_its_commit() -> None:
 
 
 @pytest.mark.slow
-def test_wheel_and_archive_have_what_they_should(tmp_path: Path) -> None:
+def test_wheel_and_archive_have_the_expected_files(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)
     command = [sys.executable, "-m", "build", "--outdir", tmp_path / "dist", checkout]

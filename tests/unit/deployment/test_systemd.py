@@ -44,12 +44,12 @@ def test_systemd_reads_every_line(installed: Path) -> None:
 
 
 @needs_systemd
-def test_the_service_can_do_no_more_than_it_needs(installed: Path) -> None:
+def test_the_service_has_no_more_rights_than_it_needs(installed: Path) -> None:
     ended = analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", "--no-pager", installed)
     assert ended.returncode == 0, ended.stdout[-200:]
 
 
-def test_the_watchdog_is_slower_than_the_workers_own() -> None:
+def test_the_watchdog_of_systemd_is_slower_than_the_workers_own() -> None:
     assert int(dict(unit())["WatchdogSec"]) > STUCK_SECONDS  # the worker logs the stacks first
 
 

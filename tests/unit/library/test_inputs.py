@@ -21,7 +21,7 @@ ROWS = [[1.0, -2.0], [0.5, 3.0], [2.0, 0.25], [-1.0, 1.0]]
 Y = [0, 1, 0, 1]
 
 
-def test_features_by_name_in_any_order() -> None:
+def test_named_features_may_come_in_any_order() -> None:
     one, other = dw.create("pa1"), dw.create("pa1")
     for (a, b), y in zip(ROWS, Y, strict=True):
         one.learn_one({"a": a, "b": b}, y)
@@ -33,7 +33,7 @@ def test_features_by_name_in_any_order() -> None:
     assert np.array_equal(one.predict_proba(frame), one.predict_proba(pa.Table.from_pandas(frame)))
 
 
-def test_data_frames_of_polars() -> None:
+def test_data_frames_of_polars_are_accepted() -> None:
     pl = pytest.importorskip("polars", reason="polars, of the extra dev, is not installed")
     frame, labels = pl.DataFrame(ROWS, schema=["a", "b"], orient="row"), pl.Series(["no", "yes", "no", "yes"])
     model = dw.create("arow").fit(frame, labels)
@@ -61,7 +61,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "integers"])
-def test_tables_of_any_kind(name: str) -> None:
+def test_tables_of_any_kind_are_accepted(name: str) -> None:
     expected = dw.create("arow").fit(np.array(ROWS), Y).predict_proba(ROWS)
     assert np.array_equal(dw.create("arow").fit(TABLES[name], Y).predict_proba(TABLES[name]), expected)
 
@@ -108,7 +108,7 @@ def test_large_numbers_whose_sum_is_infinite_are_finite() -> None:
     assert model.n_features_in_ == 2
 
 
-def test_classes() -> None:
+def test_classes_are_named_or_found_as_they_arrive() -> None:
     assert Classes(["a", "b"]).index("b") == 1
     arriving = Classes(3)
     assert [arriving.index(label) for label in ("z", "a", "z", "m")] == [0, 1, 0, 2]
@@ -129,7 +129,7 @@ MISSING = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("
 
 
 @pytest.mark.parametrize("label", MISSING, ids=[f"{type(one).__name__} {one}" for one in MISSING])
-def test_a_missing_label_is_no_class(label: Any) -> None:
+def test_a_missing_label_is_not_a_class(label: Any) -> None:
     model = dw.create("arow")
     for _ in range(2):
         with pytest.raises(ValueError, match="a model learns from rows with labels"):
@@ -163,7 +163,7 @@ def test_what_numpy_would_turn_into_other_numbers_or_labels_is_refused() -> None
         dw.create("arow").fit(pd.DataFrame(ROWS, columns=["a", "a"]), Y)
 
 
-def test_the_feature_and_row_of_a_value_that_is_no_number_are_named() -> None:
+def test_the_refusal_of_a_value_that_is_no_number_names_feature_and_row() -> None:
     frame = pd.DataFrame(ROWS, columns=["a", "b"])
     for value in ("de", pd.NA, pd.Timestamp("2026-11-24")):
         mixed = frame.assign(c=pd.Series([1.0, 2.0, value, 3.0], dtype=object))
@@ -173,14 +173,14 @@ def test_the_feature_and_row_of_a_value_that_is_no_number_are_named() -> None:
             dw.create("arow").fit(mixed.to_numpy(), Y)
 
 
-def test_predictions_before_the_second_class() -> None:
+def test_predictions_work_before_the_second_class_is_seen() -> None:
     model = dw.create("pa1")
     assert (model.predict_one([1.0, 2.0]), model.predict_proba_one([1.0, 2.0])) == (None, {})
     model.learn_one([1.0, 2.0], "spam")
     assert (model.predict_one([-1.0, -2.0]), model.predict_proba_one([1.0, 2.0])) == ("spam", {"spam": 1.0})
 
 
-def test_several_classes_have_probabilities_that_fit_the_prediction() -> None:
+def test_probabilities_of_several_classes_agree_with_the_prediction() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 4, 500)
     X = rng.normal(size=(500, 3)) + y[:, None] * np.array([0.8, -0.3, 0.1])
@@ -192,7 +192,7 @@ def test_several_classes_have_probabilities_that_fit_the_prediction() -> None:
         assert np.allclose(p.max(axis=1), p[np.arange(500), model.predict(X).astype(int)])
 
 
-def test_what_cannot_be_created() -> None:
+def test_wrong_learners_and_classes_are_refused() -> None:
     with pytest.raises(UnknownLearner, match="did you mean 'arow'"):
         dw.create("arrow")
     with pytest.raises(ParameterError, match="r"):
@@ -216,7 +216,7 @@ def test_classes_may_come_from_an_iterator() -> None:
     assert model.classes_.tolist() == ["ham", "spam"]
 
 
-def test_a_detector_and_a_stream() -> None:
+def test_a_detector_finds_a_change_in_a_stream() -> None:
     detector = dw.detector("ddm")
     found = []
     for t, (_, y) in enumerate(dw.stream("sea", rows=2_000, seed=3)):
@@ -228,12 +228,12 @@ def test_a_detector_and_a_stream() -> None:
     assert "ddm" in repr(detector)
 
 
-def test_importing_the_name_is_quick() -> None:
+def test_importing_driftway_is_quick() -> None:
     program = "import sys, driftway; assert 'numpy' not in sys.modules; driftway.create; assert 'numpy' in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
 
 
-def test_a_row_of_a_data_frame_has_names() -> None:
+def test_a_row_of_a_data_frame_has_named_features() -> None:
     frame = pd.DataFrame(ROWS, columns=["b", "a"])
     model, expected = dw.create("arow"), dw.create("arow").fit(frame, Y)
     for i, y in enumerate(Y):
@@ -255,7 +255,7 @@ def test_a_row_of_a_data_frame_has_names() -> None:
 
 
 @pytest.mark.parametrize("text", ["01234", "1_000", b"7", "2.5"])
-def test_text_of_digits_in_a_table_is_no_number_as_in_a_row(text: Any) -> None:
+def test_text_of_digits_is_no_number_in_tables_and_rows(text: Any) -> None:
     frame = pd.DataFrame(ROWS, columns=["a", "b"]).assign(zip=pd.Series([text] * 4, dtype=object))
     for X, place in (
         (frame, "feature 'zip' of row 0"),
@@ -268,7 +268,7 @@ def test_text_of_digits_in_a_table_is_no_number_as_in_a_row(text: Any) -> None:
         dw.create("arow").fit([["1", "2"]] * 4, Y)
 
 
-def test_a_stream_of_a_file_with_missing_labels_and_bad_events(tmp_path: Path) -> None:
+def test_a_stream_of_a_file_handles_missing_labels_and_bad_events(tmp_path: Path) -> None:
     (path := tmp_path / "x.csv").write_text("a,y\n1,no\n2,\n3,yes\n")
     assert list(dw.stream(str(path), labels=["no", "yes"])) == [
         ({"a": 1.0}, "no"),
@@ -282,7 +282,7 @@ def test_a_stream_of_a_file_with_missing_labels_and_bad_events(tmp_path: Path) -
     assert [x["x0"] for x, _ in found[:2]] == [1.0, 2.0]
 
 
-def test_the_score_of_labels_in_a_column_or_of_another_type() -> None:
+def test_score_accepts_labels_in_a_column_and_refuses_other_types() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 2))
     frame = pd.DataFrame({"y": (X[:, 0] > 0).astype(int), "z": X[:, 0] * 3.0 + 1.0})
@@ -301,7 +301,7 @@ def test_the_score_of_labels_in_a_column_or_of_another_type() -> None:
         model.score(X, frame["y"].astype(str))
 
 
-def test_labels_of_a_regressor_that_are_no_numbers() -> None:
+def test_labels_of_a_regressor_that_are_no_numbers_are_refused() -> None:
     for label in ("1.5", "1_000", np.datetime64("2026-11-24", "ns"), np.timedelta64(5, "ns"), None, 1j):
         with pytest.raises(ValueError, match=r"the label is .*, not a number"):
             dw.Regressor("dfop").learn_one([1.0], label)

@@ -38,7 +38,9 @@ def table() -> tuple[Any, Any]:
     return pandas.DataFrame([x for x, _ in rows]), np.array([y for _, y in rows])
 
 
-def test_what_is_saved_predicts_the_same_and_learns_on(mlflow: Any, tmp_path: Path, table: tuple[Any, Any]) -> None:
+def test_a_saved_model_predicts_the_same_and_continues_learning(
+    mlflow: Any, tmp_path: Path, table: tuple[Any, Any]
+) -> None:
     from driftway.mlflow import load_model, save_model
 
     X, y = table
@@ -88,7 +90,7 @@ def test_a_model_that_reads_events_takes_rows_as_events(mlflow: Any, tmp_path: P
 
 
 @pytest.mark.usefixtures("mlflow")
-def test_the_page_shows_what_works(table: tuple[Any, Any]) -> None:
+def test_the_example_on_the_page_works(table: tuple[Any, Any]) -> None:
     (block,) = re.findall(r"(?ms)^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
     X, y = table
     names = {"model": dw.Classifier("arow").fit(X, y), "X": X}

@@ -61,7 +61,7 @@ def test_the_notebook_prints_what_it_shows_and_draws(tmp_path: Path) -> None:
     assert len(picture) > 10_000
 
 
-def test_the_notebook_is_stored_as_it_ran() -> None:
+def test_the_stored_notebook_was_run_from_top_to_bottom() -> None:
     cells = code_cells()
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     pictures = [one["data"]["image/png"] for cell in cells for one in cell["outputs"] if "data" in one]

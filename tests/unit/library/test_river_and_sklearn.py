@@ -28,7 +28,7 @@ BEFORE_ANY_LABEL = {"check_predict_proba_one_binary"}
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_checks_of_scikit_learn(model: Any) -> None:
+def test_the_checks_of_scikit_learn_pass(model: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(model, on_fail=None, on_skip=None)
@@ -50,7 +50,7 @@ def checked(model: Any) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("model", [dw.Classifier("pa1"), dw.Classifier("gaussian_nb", classes=7)], ids=repr)
-def test_checks_of_river(model: Any) -> None:
+def test_the_checks_of_river_pass_but_the_known_ones(model: Any) -> None:
     """In a process with few kernels: a check of memory follows the references of a kernel to all of them, in 12 s."""
     with ProcessPoolExecutor(1, SERVER) as pool:
         failed, passed = pool.submit(checked, model).result()
@@ -59,7 +59,7 @@ def test_checks_of_river(model: Any) -> None:
     assert len(passed) >= 15
 
 
-def test_in_functions_and_pipelines_of_river() -> None:
+def test_models_work_in_functions_and_pipelines_of_river() -> None:
     model = dw.create("arow")
     assert evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get() > 0.88
     assert evaluate.progressive_val_score(datasets.Phishing(), dw.create("arow"), metrics.LogLoss()).get() < 0.3
@@ -67,7 +67,7 @@ def test_in_functions_and_pipelines_of_river() -> None:
     assert evaluate.progressive_val_score(datasets.TrumpApproval(), piped, metrics.MAE()).get() < 6.0
 
 
-def test_in_pipelines_of_scikit_learn() -> None:
+def test_models_work_in_pipelines_of_scikit_learn() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 3))
     model = make_pipeline(StandardScaler(), dw.Classifier("arow")).fit(X, np.where(X[:, 0] > 0.0, "up", "down"))

@@ -37,7 +37,7 @@ def whole(learner: str, task: str = "classification") -> tuple[np.ndarray, np.nd
 
 
 @pytest.mark.parametrize("learner", ["pa1", "arow:r=0.5", "gaussian_nb"])
-def test_row_by_row_is_one_batch(learner: str) -> None:
+def test_learning_row_by_row_equals_one_batch(learner: str) -> None:
     score, sure = whole(learner)
     model = dw.create(learner)
     for t, (x, y) in enumerate(zip(DICTS, Y.tolist(), strict=True)):
@@ -49,7 +49,7 @@ def test_row_by_row_is_one_batch(learner: str) -> None:
         model.learn_one(x, int(y))
 
 
-def test_numbers_row_by_row_are_one_batch() -> None:
+def test_regression_row_by_row_equals_one_batch() -> None:
     score, _ = whole("dfop", "regression")
     model = dw.create("dfop", "regression")
     for t, (x, y) in enumerate(zip(DICTS, Y.tolist(), strict=True)):
@@ -58,7 +58,7 @@ def test_numbers_row_by_row_are_one_batch() -> None:
         model.learn_one(x, y)
 
 
-def test_tables_and_rows_in_turn_are_one_batch() -> None:
+def test_alternating_tables_and_rows_equal_one_batch() -> None:
     score, sure = whole("arow")
     model, at = dw.create("arow"), 0
     for share in SHARES:
@@ -83,7 +83,7 @@ def test_predicting_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), "file"])
-def test_copies_and_files_continue(copied: Callable[[Any], Any] | str, tmp_path: Path) -> None:
+def test_copies_and_files_continue_with_the_same_bits(copied: Callable[[Any], Any] | str, tmp_path: Path) -> None:
     model = dw.create("arow", classes=["no", "yes"])
     words = np.array(["no", "yes"])[Y.astype(int)]
     for x, y in zip(DICTS[:400], words.tolist(), strict=False):
@@ -102,7 +102,7 @@ def test_copies_and_files_continue(copied: Callable[[Any], Any] | str, tmp_path:
 @pytest.mark.parametrize(
     "names", [("0", "1"), ("1", "2"), ("01", "1e3"), ("false", "true"), (False, True), (-1, 1), (0, 1)]
 )
-def test_labels_of_a_loaded_model_are_those_that_were_learned(names: tuple[Any, Any], tmp_path: Path) -> None:
+def test_a_loaded_model_has_the_labels_that_were_learned(names: tuple[Any, Any], tmp_path: Path) -> None:
     labels = [names[int(y)] for y in Y.tolist()]
     model = dw.create("arow").partial_fit(X[:400], labels[:400])
     model.save(tmp_path / "a.driftway")
@@ -125,7 +125,7 @@ def test_a_worker_starts_from_a_saved_model(tmp_path: Path) -> None:
     assert sure[400] > 0
 
 
-def test_a_file_of_events_takes_events(tmp_path: Path) -> None:
+def test_a_model_that_reads_events_takes_events(tmp_path: Path) -> None:
     schema = EventSchema.parse(("amount", "colour:one-of=red|blue"), label="fraud", missing="mean")
     model = Model(model_settings("arow", events=schema), 0)
     events = [

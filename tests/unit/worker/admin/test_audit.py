@@ -114,7 +114,7 @@ def check(request: pytest.FixtureRequest) -> Any:
     return required
 
 
-def test_the_same_records_are_checked_off(check: Any) -> None:
+def test_equal_records_are_counted_as_verified(check: Any) -> None:
     assert check(ledger(1, 2, 5), 1, 2, 5) == 3
     assert check(ledger()) == 0
 
@@ -141,7 +141,7 @@ def test_records_newer_than_the_commit_are_noted(check: Any) -> None:
     assert found.newest == 12
 
 
-def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: Any) -> None:
+def test_only_the_first_records_may_be_missing_because_of_retention(check: Any) -> None:
     assert check(ledger(3, 4, low=7), 1, 2, 3, 4) == 2
     assert check(ledger(low=7), 1, 2) == 0
     assert check(ledger(1, 2, 3, 4, span=(3, 10)), 3, 4) == 2
@@ -152,7 +152,7 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
 
 
 @pytest.mark.parametrize(("kind", "noun"), [(PointComparison, "accuracy point"), (AlarmComparison, "drift alarm")])
-def test_what_stands_at_one_offset_has_an_order(kind: type[PointComparison], noun: str) -> None:
+def test_records_at_one_offset_must_be_in_order(kind: type[PointComparison], noun: str) -> None:
     def compare_points(*keys: bytes) -> PointComparison:
         written = [FakeRecord(i, key, value(4)) for i, key in enumerate(keys)]
         comparison = kind(FakeLog(*written), "IN/3", (0, 10))  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
         found.require(faces)
 
 
-def test_what_an_event_begins_with_may_be_missing_in_the_reason() -> None:
+def test_a_reason_may_lack_the_detected_format_of_the_event() -> None:
     """Earlier versions did not say it."""
     model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
     (bad,) = model.advance(records([b"\x1f\x8b?"], first=6)).rejected
@@ -208,7 +208,7 @@ def test_what_an_event_begins_with_may_be_missing_in_the_reason() -> None:
         found.require(faces)
 
 
-def test_that_a_label_has_no_timestamp_may_be_missing_in_the_reason() -> None:
+def test_a_reason_may_lack_that_a_label_has_no_timestamp() -> None:
     """Earlier versions only said that no event of its id waits."""
     settings = ModelSettings((Spec.parse("arow"),), n_features=1, wait=LabelWait.parse("9"))
     rows = records([b'{"id":1,"y":1}', b'{"id":2,"x":[0]}'], first=6)
@@ -258,7 +258,7 @@ def test_headers_of_predictions_are_compared_byte_for_byte(at: int, there: list[
     assert str(raised.value) == f"OUT/3@{at}: the prediction of IN/3@{at} differs: {words}"
 
 
-def test_a_field_or_a_byte_is_named() -> None:
+def test_a_difference_names_the_field_or_the_byte() -> None:
     assert describe_difference(value(1, 0.5), value(1, 0.25)) == "expected score 0.5, found 0.25"
     assert describe_difference(value(1, 0.0), value(1, -0.0)) == "expected score 0.0, found -0.0"
     assert describe_difference(b'{"a":1}', b'{"a": 1}') == "expected b'1}' from byte 5 on, found b' 1}'"
@@ -274,7 +274,7 @@ def test_a_field_or_a_byte_is_named() -> None:
             input_offset(bad)
 
 
-def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
+def test_snapshots_are_assembled_from_chunks_and_orphans_are_listed() -> None:
     settings = ModelSettings((Spec.parse("arow"),), n_features=2)
     model = Model(settings, 3)
     blob = write(model, model.save(), 8)
@@ -295,7 +295,7 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"", b"DWT1", b"DWT1\xff\xff\xff\xff{", b"DWT1\x02\x00\x00\x00{}" + bytes(16)])
-def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) -> None:
+def test_an_unreadable_first_chunk_is_a_damaged_snapshot(damaged: bytes) -> None:
     settings = ModelSettings((Spec.parse("arow"),), n_features=2)
     with pytest.raises(Mismatch, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
         SnapshotReader(FakeLog(FakeRecord(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]
@@ -308,7 +308,7 @@ def test_a_history_mark_without_ends_has_none(value: bytes | None) -> None:
     assert read_output_ends(value) == {}
 
 
-def test_a_mark_of_an_import_that_goes_back_names_the_ends_of_outputs_and_no_offset() -> None:
+def test_the_mark_of_an_import_of_an_earlier_state_has_ends_of_outputs_and_no_offset() -> None:
     mark = imported_mark({"a": 7, "b": 0})
     assert read_output_ends(mark) == {"a": 7, "b": 0}
     assert read_mark(mark) is None

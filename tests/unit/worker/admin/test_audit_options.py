@@ -22,7 +22,7 @@ WITHOUT_OPTIONS = "--input", "EVENTS", "--group", "g"
     ],
     ids=lambda options: options[0],
 )
-def test_the_options_of_settings_make_the_same_settings(options: tuple[str, ...]) -> None:
+def test_options_printed_for_settings_give_the_same_settings(options: tuple[str, ...]) -> None:
     wanted = given_model(audit.make_context("audit", [*WITHOUT_OPTIONS, *options]).params)
     plain = audit.make_context("audit", [*WITHOUT_OPTIONS]).params
 

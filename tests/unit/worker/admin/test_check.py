@@ -73,7 +73,7 @@ def test_a_command_starts_the_same_worker_with_one_more_option() -> None:
     assert dataclasses.replace(COMMANDS, before=("--config", "a b")).warm().startswith("driftway --config 'a b' warm")
 
 
-def test_more_replicas_are_a_plan_that_keeps_those_there_are() -> None:
+def test_the_plan_to_add_replicas_keeps_the_present_ones() -> None:
     command = COMMANDS.add_replicas("T", ((2,), (1,)), (1, 2, 3), 3)
     plan = json.loads(shlex.split(command)[1])
     assert [part["partition"] for part in plan["partitions"]] == [0, 1]
@@ -82,7 +82,7 @@ def test_more_replicas_are_a_plan_that_keeps_those_there_are() -> None:
         assert sorted(part["replicas"]) == [1, 2, 3]
 
 
-def test_a_right_on_a_prefix() -> None:
+def test_the_command_to_grant_a_right_on_a_prefix_is_complete() -> None:
     command = COMMANDS.grant("transactional-id", "g/E/*", ["WRITE"])
     assert command == (
         "kafka-acls.sh --bootstrap-server k:9092 --add --allow-principal User:ann --operation WRITE "
@@ -90,7 +90,7 @@ def test_a_right_on_a_prefix() -> None:
     )
 
 
-def test_exit_codes_tell_errors_from_warnings() -> None:
+def test_exit_codes_distinguish_errors_from_warnings() -> None:
     ok, skipped = Finding("a", "b", OK, ""), Finding("a", "b", SKIPPED, "")
     warning, error = Finding("a", "b", WARNING, ""), Finding("a", "b", ERROR, "", exit_code=4)
     assert finding.exit_code([]) == finding.exit_code([ok, skipped]) == 0
@@ -116,12 +116,12 @@ def test_exit_codes_tell_errors_from_warnings() -> None:
         ({"a": "b"}, None, SKIPPED),
     ],
 )
-def test_brokers_too_old_to_have_been_tried(config: dict[str, str], release: Any, status: str) -> None:
+def test_untested_old_brokers_are_a_warning(config: dict[str, str], release: Any, status: str) -> None:
     assert cluster.release(config) == release
     assert cluster.check_brokers(state(config=config), settings()).status == status
 
 
-def test_a_client_that_leaks() -> None:
+def test_a_client_version_that_leaks_memory_is_a_warning() -> None:
     assert cluster.check_client("2.13.1", "2.12.1").status == WARNING
     assert cluster.check_client("2.13.2", "2.13.0").status == OK
     assert cluster.check_client("2.13.2rc1", "2.13.0").status == WARNING
@@ -138,14 +138,14 @@ def test_a_client_that_leaks() -> None:
         ({"group.protocol": "consumer"}, {"group.coordinator.rebalance.protocols": "classic"}, ERROR, "do not offer"),
     ],
 )
-def test_group_protocol(given: dict[str, str], config: dict[str, str], status: str, words: str) -> None:
+def test_the_group_protocol_is_judged(given: dict[str, str], config: dict[str, str], status: str, words: str) -> None:
     found = cluster.check_protocol(state(config=BROKER | config), settings(given), COMMANDS)
     assert found.status == status
     assert words in found.sentence
     assert (found.command != "") == (status == ERROR)
 
 
-def test_input_that_is_missing_kafkas_own_or_an_output() -> None:
+def test_a_missing_input_and_unsuitable_topics_are_errors() -> None:
     missing = topics.check_input(state(), settings(), COMMANDS)
     assert (missing.status, missing.exit_code) == (ERROR, 2)
     assert missing.command.startswith("driftway topics create --input E --partitions 1 ")
@@ -168,7 +168,7 @@ def test_input_that_is_missing_kafkas_own_or_an_output() -> None:
         (2, ""),
     ],
 )
-def test_label_topic(labels: int | None, command: str) -> None:
+def test_the_label_topic_must_exist_with_the_partitions_of_the_input(labels: int | None, command: str) -> None:
     asked = settings(model={"wait": LabelWait(10)}, label_topic="L")
     there = () if labels is None else (topic("L", ((1,),) * labels),)
     (found,) = topics.check_label_topic(state(topic(), *there), asked, COMMANDS)
@@ -177,7 +177,7 @@ def test_label_topic(labels: int | None, command: str) -> None:
     assert list(topics.check_label_topic(state(topic()), settings(), COMMANDS)) == []
 
 
-def test_outputs() -> None:
+def test_output_topics_are_judged_before_they_are_created() -> None:
     def judged(*found: TopicFacts, refused: Any = None, **more: Any) -> Finding:
         return topics.check_outputs(state(topic(), *found, **more), settings(), COMMANDS, refused or {})
 
@@ -229,7 +229,7 @@ def behind(name: str, *in_sync: int) -> TopicFacts:
         (TopicFacts("E"), 1, ("settings", SKIPPED)),
     ],
 )  # fmt: skip
-def test_one_topic(found: TopicFacts, brokers: int, expected: tuple[str, str]) -> None:
+def test_replicas_and_settings_are_judged(found: TopicFacts, brokers: int, expected: tuple[str, str]) -> None:
     asked = settings({"receive.message.max.bytes": "4000000"})
     cluster_of = state(found, brokers=tuple(range(1, brokers + 1)))
     (one,) = topics.check_topic(found, cluster_of, asked, COMMANDS)
@@ -253,7 +253,7 @@ def test_one_topic(found: TopicFacts, brokers: int, expected: tuple[str, str]) -
         ({"retention_bytes": "100000000"}, None, None, [("input", OK)]),
     ],
 )
-def test_retention(source: Any, labels: Any, wait: LabelWait | None, expected: list[tuple[str, str]]) -> None:
+def test_retention_is_judged(source: Any, labels: Any, wait: LabelWait | None, expected: list[tuple[str, str]]) -> None:
     asked = settings(model={"wait": wait}, label_topic="" if labels is None else "L")
     there = () if labels is None else (topic("L", **labels),)
     found = list(retention.check_retention(state(topic(**source), *there), asked, COMMANDS, 100.0))
@@ -261,7 +261,7 @@ def test_retention(source: Any, labels: Any, wait: LabelWait | None, expected: l
     assert retention.in_words(90_000) == "1.5 min"
 
 
-def test_rights_on_topics() -> None:
+def test_missing_rights_on_topics_are_errors_with_commands() -> None:
     read = dataclasses.replace(topic("E.g.accuracy"), operations=frozenset(("READ",)))
     (found,) = access.check_topic_rights(state(topic(), read), settings(), COMMANDS)
     assert found.status == ERROR
@@ -313,14 +313,14 @@ def sample(rejected: int = 0, aside: int = 0, labelled: int = 50, **more: Any) -
         (sample(), {"wait": LabelWait(9)}, True, [("sample", OK), ("ids of events", WARNING), ("labels", OK)]),
     ],
 )
-def test_events(taken: Sample, model: Any, new: bool, expected: list[tuple[str, str]]) -> None:
+def test_sampled_events_are_judged(taken: Sample, model: Any, new: bool, expected: list[tuple[str, str]]) -> None:
     found = list(events.check_events(taken, settings(model=model), COMMANDS, new))
     assert [outcome(one) for one in found] == expected
     assert all(bool(one.command) == (one.status in (WARNING, ERROR)) for one in found)
     assert "7.0% of 100 events" in found[0].sentence or taken.events.rejected.total() != 7
 
 
-def test_labels_of_their_own_topic() -> None:
+def test_labels_of_a_separate_topic_are_judged() -> None:
     asked = settings(model={"wait": LabelWait(100)}, label_topic="L")
     bad = Decoded(10, Counter({"no-x": 1}), Counter({"label": 4}), example="L/0@2: why")
     taken = dataclasses.replace(sample(labelled=0), labels=bad)
@@ -329,7 +329,7 @@ def test_labels_of_their_own_topic() -> None:
     assert found.sentence.startswith("50.0% of 10 labels of L cannot be used (label 4, no-x 1)")
 
 
-def test_a_time_that_no_event_has() -> None:
+def test_a_time_field_that_no_event_has_is_reported() -> None:
     asked = settings(model={"events": EventSchema.parse(["a"], time="when")})
     found = {one.check: one for one in events.check_events(sample(), asked, COMMANDS, True)}
     assert found["times"].status == WARNING
@@ -340,7 +340,7 @@ def test_a_time_that_no_event_has() -> None:
 
 
 @pytest.mark.parametrize(("ahead", "status"), [(-DAY, OK), (4_000, OK), (6_000, WARNING), (2 * HOUR, WARNING)])
-def test_clock(ahead: int, status: str) -> None:
+def test_timestamps_in_the_future_are_a_warning(ahead: int, status: str) -> None:
     now = 1_764_000_000_000
     taken = Sample(Decoded(1, newest_ms=now + ahead, newest_at="E/0@7"))
     found = events.check_clock(taken, now)
@@ -349,7 +349,7 @@ def test_clock(ahead: int, status: str) -> None:
     assert ("E/0@7" in found.sentence) == (status == WARNING)
 
 
-def test_machine() -> None:
+def test_disk_files_and_memory_of_the_machine_are_judged() -> None:
     small = machine.Machine(100 * machine.MIB, machine.MIB, 64)
     large = machine.Machine(64_000 * machine.MIB, 64_000 * machine.MIB, 65_536)
     wide, asked = Schema(3000), settings(model={"n_features": 3000})
@@ -367,7 +367,7 @@ def test_machine() -> None:
     assert machine.state_bytes(settings(model={"n_features": 3000, "wait": LabelWait(1000)}), wide) > 24_000_000
 
 
-def test_the_http_port() -> None:
+def test_the_http_port_must_be_free() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         busy = machine.check_port("127.0.0.1", port, COMMANDS)
@@ -377,7 +377,7 @@ def test_the_http_port() -> None:
     assert (nowhere.status, nowhere.exit_code) == (ERROR, 2)
 
 
-def test_without_a_broker_the_machine_is_checked_all_the_same() -> None:
+def test_without_a_broker_the_machine_is_still_checked() -> None:
     line = ("check", "--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1", "--learner", "no_change", "--json")
     done = CliRunner().invoke(main, line)
     assert done.exit_code == 5
@@ -387,7 +387,7 @@ def test_without_a_broker_the_machine_is_checked_all_the_same() -> None:
     assert {"kernels", "disk", "memory", "open files"} <= found.keys()
 
 
-def test_a_wrong_option_is_a_usage_error_as_of_the_worker() -> None:
+def test_a_wrong_option_is_a_usage_error_as_for_the_worker() -> None:
     done = CliRunner().invoke(main, ("check", "--input", "E", "--group", "g", "--learner", "nope"))
     assert done.exit_code == 2
     assert "nope" in done.stderr

@@ -44,7 +44,7 @@ def score_of(learner: Learner, row: Any) -> float:
 
 
 @pytest.mark.parametrize("text", ["perceptron", "dfop:mu=0.01", "arow", "rls"])
-def test_a_standardised_linear_learner_adds_up_weight_times_deviations(text: str) -> None:
+def test_contributions_of_a_linear_learner_are_weights_times_deviations(text: str) -> None:
     learner = trained(text)
     weight = learner.state["weight"]
     mean, squares = learner.state["standardize.mean"], learner.state["standardize.squares"]
@@ -65,7 +65,7 @@ def test_auto_is_explained_like_any_other() -> None:
     assert found.score == score_of(learner, ROW)
 
 
-def test_without_standardiser_the_baseline_is_zero() -> None:
+def test_without_a_standardiser_the_baseline_is_zero() -> None:
     learner = trained("perceptron", standardize=False)
     found = explain(learner, ROW)
     assert found.baseline.tolist() == [0.0] * D
@@ -73,7 +73,7 @@ def test_without_standardiser_the_baseline_is_zero() -> None:
     assert found.baseline_score == learner.state["weight"][D]
 
 
-def test_what_features_do_together_is_the_remainder() -> None:
+def test_interactions_of_features_are_the_remainder() -> None:
     """With products of two features: contributions from scores by hand; products of two belong to no feature."""
     learner = trained("ogd_logistic", "polynomial:degree=2", standardize=False)
     found = explain(learner, ROW)
@@ -90,13 +90,13 @@ def test_what_features_do_together_is_the_remainder() -> None:
     assert found.score == pytest.approx(zero + sum(single) + found.remainder, rel=1e-12)
 
 
-def test_means_of_mapped_features_are_no_baseline() -> None:
+def test_means_of_mapped_features_are_not_used_as_baseline() -> None:
     learner = trained("perceptron", "hashing:buckets=4")
     assert learner.state["standardize.mean"].shape == (D,), "as many as features, and none of them"
     assert baseline_of(learner).tolist() == [0.0] * D
 
 
-def test_a_class_is_chosen_by_its_column() -> None:
+def test_the_score_of_each_class_can_be_explained() -> None:
     learner = trained("ova:perceptron", n_classes=3)
     for k in range(3):
         found = explain(learner, ROW, k)
@@ -107,7 +107,7 @@ def test_a_class_is_chosen_by_its_column() -> None:
         explain(learner, ROW, 3)
 
 
-def test_no_byte_moves_and_blocks_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explaining_changes_no_state_and_does_not_depend_on_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = trained("arow")
     before, whole = learner.state.memory.tobytes(), explain(learner, ROW)
     monkeypatch.setattr(driftway.learners.explain, "BLOCK_NUMBERS", 3 * D)
@@ -139,7 +139,7 @@ def test_scores_are_found_in_predictions_of_either_format(n_classes: int) -> Non
         assert scores_for(packed, 8 + i, "whoever") is None
 
 
-def test_how_sure_a_prediction_is_is_found_in_either_format_with_the_labels_of_the_wire() -> None:
+def test_confidence_is_found_in_either_format_with_the_labels_of_the_wire() -> None:
     target = Target(labels=("down", "up"))
     rows, score, predicted = batch(target), np.zeros((3, 1)), np.zeros(3)
     confidence = Confidence(np.full(3, 750_000), members=np.array([[True, True], [False, True], [False, False]]))
@@ -152,13 +152,13 @@ def test_how_sure_a_prediction_is_is_found_in_either_format_with_the_labels_of_t
     assert confidence_text({"low": None, "high": 1.5}) == "interval none to 1.5"
 
 
-def test_an_id_that_looks_like_an_offset_is_none() -> None:
+def test_an_id_that_looks_like_an_offset_is_not_one() -> None:
     written = json.dumps({"id": {"offset": 7}, "offset": 9, "learner": "arow", "score": 1.0}, separators=(",", ":"))
     assert b'"offset":7' in written.encode()
     assert scores_for(written.replace("7}", '7,"a":1}').encode(), 7, "arow") is None
 
 
-def test_the_class_that_is_taken_apart() -> None:
+def test_the_explained_class_is_the_predicted_or_the_named_one() -> None:
     named = Target(n_classes=3, labels=("low", "1", "high"))
     assert column_of_class(named, 3, 2.0, None) == (2, "high")
     assert column_of_class(named, 3, 2.0, "low") == column_of_class(named, 3, 2.0, '"low"') == (0, "low")

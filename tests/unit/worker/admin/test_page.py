@@ -25,7 +25,7 @@ def point(offset: int, learner: str = "pa1", partition: int = 0, **fields: Any) 
     return {"partition": partition, "offset": offset, "learner": learner, "window_accuracy": offset / 1e6, **fields}
 
 
-def test_a_series_is_thinned_out_evenly_and_keeps_its_first_point() -> None:
+def test_a_series_is_thinned_evenly_and_keeps_its_first_point() -> None:
     series = Series()
     for i in range(10_000):
         series.add(i + 1, point(i), 1.0 * i)
@@ -53,7 +53,7 @@ def test_repetitions_are_ignored_and_only_what_is_new_is_sent() -> None:
     assert dashboard.drawn(dashboard.number, dashboard.number)["series"] == []
 
 
-def test_what_came_after_the_rows_is_drawn_with_the_next_ones() -> None:
+def test_points_newer_than_the_table_are_sent_with_the_next_one() -> None:
     dashboard = GroupDashboard()
     for offset in (99, 199, 299):
         dashboard.add_point(point(offset), 1.0)
@@ -78,7 +78,7 @@ def test_many_series_together_hold_a_bounded_number_of_values(monkeypatch: pytes
     }
 
 
-def test_quantiles_are_those_of_what_was_gained() -> None:
+def test_quantiles_are_those_since_the_last_figures() -> None:
     now = ((0.1, 100.0), (1.0, 190.0), (float("inf"), 200.0))
     assert quantiles(now, ()) == {"count": 200, "p50": 0.1, "p99": 1.0}
     before = ((0.1, 100.0), (1.0, 100.0), (float("inf"), 100.0))
@@ -109,7 +109,7 @@ class Points:
         self.closed.set()
 
 
-def test_it_reads_only_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_are_read_only_while_somebody_looks_at_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("driftway.worker.admin.page.group_view.RETRY_SECONDS", 0.5)
     opened: list[Points] = []
     now = [0.0]
@@ -147,7 +147,7 @@ def test_the_page_is_one_file() -> None:
     assert ".innerHTML" not in text.split("// Charts over input offsets")[1]  # topics' texts are never markup
 
 
-def test_the_page_names_only_figures_that_there_are() -> None:
+def test_the_page_shows_only_figures_that_the_worker_has() -> None:
     scraped = ScrapedWorker()
     metrics, task, health = scraped.metrics, scraped.task, scraped.health
     for what in ("restore", "commit"):

@@ -32,7 +32,7 @@ def show(browser: Browser, chart: str, values: str, marks: str = "[]") -> None:
     browser.evaluate(f"charts.{chart}.show([{LINE.format('pa1', values)}], {marks})")
 
 
-def test_shares_are_drawn_up_to_all_of_them_and_no_further(browser: Browser) -> None:
+def test_the_axis_of_shares_ends_at_1(browser: Browser) -> None:
     show(browser, "quality", "[1, 1, 1]")
     low, high = browser.evaluate("[charts.quality.plot.scales.y.min, charts.quality.plot.scales.y.max]")
     assert 0.5 < low < high == 1.0
@@ -104,7 +104,7 @@ def test_errors_in_a_page_are_reported(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_lines_stand_out_from_the_background(scheme: str) -> None:
+def test_lines_have_enough_contrast_with_the_background(scheme: str) -> None:
     blocks = re.findall(r":root \{(.*?)\}", page().decode(), re.DOTALL)
     colours = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", blocks[scheme == "dark"]))
     card = luminance(colours["--card"])

@@ -8,6 +8,6 @@ from driftway.worker.admin.cli.rejected import rejected
 from driftway.worker.wire.rejections import ALL_KINDS
 
 
-def test_help_names_every_kind() -> None:
+def test_help_names_every_kind_of_rejection() -> None:
     words = re.findall(r"[a-z-]+", (rejected.help or "").split("A label that")[0])
     assert set(ALL_KINDS) <= set(words)

@@ -154,7 +154,7 @@ BIRTHS = [datetime(1924 + i * 37 % 90, 1 + i % 12, 1 + i % 28, tzinfo=UTC) for i
 @pytest.mark.parametrize(
     ("unit", "seconds"), [("days", 86_400), ("s", 1), ("ms", Fraction(1, 10**3)), ("us", Fraction(1, 10**6))]
 )
-def test_the_unit_of_dates_of_birth_is_that_of_all_rows(unit: str, seconds: Any, text: bool) -> None:
+def test_the_unit_of_dates_of_birth_is_inferred_from_all_rows(unit: str, seconds: Any, text: bool) -> None:
     def change(row: Row, i: int) -> Row:
         value = int(int(BIRTHS[i % N].timestamp()) / seconds)
         return {**row, "dateOfBirth": str(value) if text else value}
@@ -176,7 +176,7 @@ def test_nanoseconds_of_19_digits_in_text() -> None:
 
 
 @pytest.mark.parametrize("value", [lambda i: 20_240_101 + i % 28, lambda i: i % 31 + 1, lambda i: 202_611_241_200 + i])
-def test_numbers_called_dates_that_count_no_unit(value: Any) -> None:
+def test_numbers_named_like_dates_that_fit_no_unit_are_not_times(value: Any) -> None:
     table, _, _ = checked(orders(lambda row, i: {**row, "orderDate": value(i * 7 % 50)}))
     assert not any(one.startswith("orderDate:time") for one in table["feature"])
 
@@ -188,7 +188,7 @@ def test_long_ids_are_distinguished() -> None:
     assert "# different in every event" in toml
 
 
-def test_extra_fields_and_dirt_are_reported() -> None:
+def test_extra_fields_and_malformed_events_are_reported() -> None:
     def change(row: Row, i: int) -> Any:
         if i == 7:
             return [row]
@@ -228,7 +228,7 @@ def test_extra_fields_and_dirt_are_reported() -> None:
         ([1, None], {}, "1 100 %, 50 % without"),
     ],
 )
-def test_what_labels_mean(labels: list[Any], options: dict[str, str], expected: str) -> None:
+def test_the_meaning_of_labels_is_inferred(labels: list[Any], options: dict[str, str], expected: str) -> None:
     _, toml, proposal = checked(orders(lambda row, i: {**row, "Class": labels[i % len(labels)]}))
     assert proposal.label is not None
     assert proposal.label.path == Path(("Class",))
@@ -262,14 +262,14 @@ def test_ids_are_different_in_every_event_and_never_amounts() -> None:
     assert "# id: no field with such a name is different" in toml
 
 
-def test_a_time_that_does_not_rise_is_not_the_events() -> None:
+def test_a_time_that_does_not_increase_is_not_the_events_time() -> None:
     table, toml, _ = checked(orders(lambda row, i: {**row, "created_at": f"2026-0{i % 9 + 1}-01T1{i % 7}:30"}))
     assert "time" not in table
     assert "# time: no time that increases" in toml
     assert table["feature"][0] == "created_at:time=hour|weekday"
 
 
-def test_what_is_known_is_not_guessed() -> None:
+def test_options_take_precedence_over_inference() -> None:
     rows = orders(lambda row, i: {**row, "label": 1, "n": 1_790_000_000 + i, "parts": [{"sku": i}]})
     table, toml, _ = checked(rows, label="country", id="parts.0.sku", time="n")
     assert (table["label"], table["id"], table["time"]) == ("country", "parts.0.sku", "n:unit=s")
@@ -303,7 +303,7 @@ def test_two_features_never_make_the_same_column() -> None:
     assert proposal.left_out[Path(("country=de",))].startswith("makes a column country=de, as another feature does")
 
 
-def test_deep_and_many_fields_are_bounded() -> None:
+def test_the_depth_and_number_of_fields_are_bounded() -> None:
     deep: Row = {"v": 1}
     for _ in range(500):
         deep = {"d": deep}
@@ -328,7 +328,7 @@ def arbitrary(rng: random.Random, depth: int = 0) -> Any:
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("seed", range(repetitions(60)))
-def test_whatever_events_look_like_the_text_is_the_proposal(seed: int) -> None:
+def test_the_printed_text_equals_the_proposal_for_any_events(seed: int) -> None:
     rng = random.Random(seed)
     templates = [arbitrary(rng) for _ in range(rng.randrange(1, 5))]
 

@@ -68,7 +68,7 @@ def test_lists_of_words_are_hashed() -> None:
     assert "missing" not in table
 
 
-def test_the_names_of_many_fields_that_come_now_and_then_are_hashed() -> None:
+def test_names_of_many_rare_fields_are_hashed() -> None:
     rng = random.Random(3)
     rows = [{"x": {f"w{rng.randrange(2000)}": 1 for _ in range(20)}, "y": i % 2} for i in range(300)]
     table, toml, _ = checked(texts(rows))
@@ -77,7 +77,7 @@ def test_the_names_of_many_fields_that_come_now_and_then_are_hashed() -> None:
     assert "left out" not in toml
 
 
-def test_whether_a_field_is_there_is_a_feature() -> None:
+def test_the_presence_of_a_field_may_be_a_feature() -> None:
     rows: list[Row] = [{"words": {["bad", "good"][i * i % 2]: 1, "the": 1}, "y": i % 2} for i in range(50)]
     for i in range(0, 50, 5):
         rows[i] |= {"promo": "x", "flag": True, "zero": 0, "none": None}
@@ -118,7 +118,7 @@ def test_attributes_of_cloud_events_are_fields(share: int) -> None:
 
 
 @pytest.mark.parametrize("written", ["%d.%m.%Y %H:%M", "%m/%d/%y", "%d-%m-%Y"])
-def test_a_date_that_is_not_iso_8601_is_called_one(written: str) -> None:
+def test_a_date_that_is_not_iso_8601_is_reported_as_such(written: str) -> None:
     begun = datetime(2026, 3, 1, tzinfo=UTC)
     _, toml, _ = checked(orders(lambda row, i: {**row, "placed": f"{begun + timedelta(hours=9 * i):{written}}"}))
     assert "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times" in toml

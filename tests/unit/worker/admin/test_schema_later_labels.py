@@ -59,11 +59,11 @@ def test_the_proposal_reads_events_and_labels_as_a_worker_must(tmp_path: File) -
         [],
     ],
 )
-def test_what_are_no_labels_of_their_own(rows: list[dict[str, Any]]) -> None:
+def test_other_messages_are_not_taken_for_labels(rows: list[dict[str, Any]]) -> None:
     assert later_labels(encoded(rows)) is None
 
 
-def test_paths_that_the_user_names() -> None:
+def test_paths_named_by_the_user_are_used() -> None:
     values = encoded(readings(300, 20, at=5))
     assert later_labels(values) is None, "no field is called as labels usually are"
     label = Path(("failed",))

@@ -171,7 +171,7 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 
 
-def test_events_that_are_too_long_to_be_read_digit_by_digit_are_looked_at(tmp_path: Path) -> None:
+def test_events_too_long_to_be_read_digit_by_digit_are_scanned(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     header = ",".join(f"a_gene_with_a_{'very_' * 70}long_name_{i}" for i in range(3_000))
     assert len(header) > LONGEST_EXACT
@@ -195,7 +195,7 @@ def test_how_a_file_is_read_is_part_of_the_proposal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_what_is_proposed_runs_as_it_is(tmp_path: Path, name: str) -> None:
+def test_the_proposal_runs_unchanged(tmp_path: Path, name: str) -> None:
     path, config = tmp_path / name, tmp_path / "proposal.toml"
     path.write_bytes(SAMPLES[name]())
     label = ["--label", "data.label"] if name.startswith("cloud") else []

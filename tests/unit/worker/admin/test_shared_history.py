@@ -17,12 +17,12 @@ FIRST = plan(1, "pa1")
 PLACES = PlanPlace(40, plan(2, "pa1", "arow")), PlanPlace(90, plan(3, "arow", "pa1"))
 
 
-def test_the_same_history_whatever_else_its_plans_say() -> None:
+def test_histories_with_the_same_models_and_offsets_are_equal() -> None:
     changed = replace(PLACES[0], plan=replace(PLACES[0].plan, made_at=7, change="add arow"))
     assert difference(FIRST, PLACES, FIRST, (changed, PLACES[1])) is None
 
 
-def test_from_where_on_a_history_is_another() -> None:
+def test_a_difference_is_reported_at_its_first_offset() -> None:
     for first, places, where in (
         (plan(1, "pa1:C=2"), PLACES, 0),
         (FIRST, (replace(PLACES[0], offset=30), PLACES[1]), 30),

@@ -58,7 +58,7 @@ def file(tmp_path: Path) -> str:
     return path
 
 
-def test_show_tells_everything_of_a_file(file: str) -> None:
+def test_show_prints_everything_in_a_file(file: str) -> None:
     fields = json.loads(call("show", file, "--json").stdout)
     model = learned("dfop:mu=0.01", "no_change", names=NAMES)
     assert (fields["offset"], fields["partition"], fields["rows"], fields["file"]) == (200, 3, 200, file)
@@ -80,7 +80,7 @@ def test_show_tells_everything_of_a_file(file: str) -> None:
     assert held == sum(len(list(one.state)) for one in model.learners), "every array once"
 
 
-def test_show_is_a_table_for_people(file: str) -> None:
+def test_show_prints_a_table_by_default(file: str) -> None:
     lines = call("show", file).stdout.splitlines()
     weight = learned("dfop:mu=0.01", "no_change", names=NAMES).learners[0].state["weight"]
     table = [line.split() for line in lines if line.split()[:1] in [[name] for name in (*NAMES, INTERCEPT)]]
@@ -95,14 +95,14 @@ def test_show_is_a_table_for_people(file: str) -> None:
     assert "mu = 0.01" in text
 
 
-def test_show_before_the_first_good_event(tmp_path: Path) -> None:
+def test_show_works_before_the_first_good_event(tmp_path: Path) -> None:
     model, path = Model(model_settings("dfop:mu=0.01"), 0), str(tmp_path / "empty.driftway")
     model_file.save(path, model_file.pack(model, model.save(), 3))
     assert "no usable event yet, so there are no learners" in call("show", path).stdout
     assert json.loads(call("show", path, "--json").stdout)["learners"] == []
 
 
-def test_weights_of_several_classes_are_columns() -> None:
+def test_weights_of_several_classes_are_shown_in_columns() -> None:
     model = Model(model_settings("mc_pa1", target=Target(n_classes=3, labels=("x", "y", "z"))), 0)
     X, _ = drifting(90)
     labels = ["xyz"[i % 3] for i in range(90)]
@@ -122,7 +122,7 @@ def test_what_has_as_many_numbers_as_there_are_features_by_chance_is_not_by_feat
     assert [name for name in fields["by_feature"] if not name.startswith("standardize.")] == []
 
 
-def test_mapped_features_have_no_names() -> None:
+def test_mapped_features_are_shown_without_names() -> None:
     model = learned("perceptron", maps=(model_settings("hashing:buckets=4").specs))
     (fields,) = describe(model, 200)["learners"]
     assert fields["by_feature"] == {}
@@ -135,7 +135,7 @@ def test_mapped_features_have_no_names() -> None:
     assert fields["arrays"]["weight"]["nonzero"] == sum(w != 0 for w in weight.tolist())
 
 
-def test_many_features_are_cut_in_the_table_only(tmp_path: Path) -> None:
+def test_many_features_are_shortened_only_in_the_table(tmp_path: Path) -> None:
     model, path = Model(model_settings("perceptron"), 0), str(tmp_path / "wide.driftway")
     rng = np.random.default_rng(2)
     model.advance(records(list(encode_events(rng.normal(size=(5, 60)), np.ones(5), 0))))
@@ -161,7 +161,7 @@ def test_files_that_are_not_snapshots_are_refused(file: str, tmp_path: Path) -> 
         )
 
 
-def test_a_file_or_a_partition(file: str) -> None:
+def test_either_a_file_or_a_partition_must_be_named(file: str) -> None:
     assert "--at does not go with a file" in sentence("show", file, "--at", "3", code=2)
     assert "--input does not go with a file" in sentence("show", file, "--input", "E", code=2)
     assert call("show", file, DRIFTWAY_INPUT="E", DRIFTWAY_GROUP="g").exit_code == 0, "only if it was asked for"
@@ -169,7 +169,7 @@ def test_a_file_or_a_partition(file: str) -> None:
     assert "--partition is missing" in sentence("show", "--input", "E", "--group", "g", code=2)
 
 
-def test_a_file_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
     lost = str(tmp_path / "no" / "x.driftway")
     assert f"there is no directory {tmp_path / 'no'}" in sentence("export", *place, "--out", lost, code=2)
@@ -186,13 +186,15 @@ def test_a_file_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> Non
         "registry property timeout=soon: write a number",
     ),
 ])  # fmt: skip
-def test_a_registry_is_named_as_to_a_worker(command: str, options: tuple[str, ...], expected: str) -> None:
+def test_options_of_a_registry_are_checked_as_for_a_worker(
+    command: str, options: tuple[str, ...], expected: str
+) -> None:
     place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
     found = CliRunner().invoke(cli.main, [*command.split(), *place, *options])
     assert (found.exit_code, found.stderr.splitlines()[-1]) == (2, f"driftway: {expected}")
 
 
-def test_no_broker_is_one_sentence() -> None:
+def test_an_unreachable_broker_is_reported_in_one_sentence() -> None:
     place = ("--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("driftway.worker.kafka.client_config.REACH_SECONDS", 0.2)
@@ -200,7 +202,7 @@ def test_no_broker_is_one_sentence() -> None:
         assert "no Kafka broker answered at 127.0.0.1:1" in sentence("list", *place, code=5)
 
 
-def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_is_printed_as_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     source = GroupPartition(settings_for("nowhere:1", "EVENTS", "g", {}), 2, 5, 99, 70, Pointer(12, 1, 60), 20)
     listing = SnapshotList(2, [
         StoredSnapshot(Pointer(8, 2, 40), 5000, 1_700_000_000_000, 39, ("arow", "pa1")),

@@ -60,7 +60,7 @@ def listing_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) ->
     return listing
 
 
-def test_a_snapshot_says_what_and_when() -> None:
+def test_a_snapshot_is_listed_with_its_learners_and_time() -> None:
     whole = blob(50)
     listing = listing_of((chunk_key(3, 0), whole), (commit_record_key(3), b"50"))
     learners = ("dfop:mu=0.01", "arow")
@@ -68,7 +68,7 @@ def test_a_snapshot_says_what_and_when() -> None:
     assert listing.orphans == 0
 
 
-def test_a_champion_out_of_a_file_is_called_so() -> None:
+def test_a_champion_from_a_model_file_is_marked() -> None:
     for frozen, name in ((False, "warm:arow"), (True, "frozen:arow")):
         model = Model(replace(model_settings("arow", "pa1"), warm=WarmStart("f", "abc", frozen)), 3)
         (one,) = listing_of((chunk_key(3, 0), snapshot.write(model, model.save(), 0))).found
@@ -76,7 +76,7 @@ def test_a_champion_out_of_a_file_is_called_so() -> None:
         assert one.learners == (name, "pa1")
 
 
-def test_chunks_are_put_together_in_order() -> None:
+def test_chunks_are_assembled_in_order() -> None:
     whole = blob(50)
     i = 8 + int.from_bytes(whole[4:8], "little")  # after the header, which a worker always writes into the first chunk
     j = i + 100
@@ -99,7 +99,7 @@ def test_damage_is_listed_not_hidden() -> None:
     assert found.problem == "the snapshot is damaged: its checksum does not match"
 
 
-def test_other_partitions_and_keys_are_nobodys() -> None:
+def test_records_of_other_partitions_and_keys_are_ignored() -> None:
     whole = blob(50)
     listing = listing_of((chunk_key(13, 0), whole), (None, whole), (b"3.0x", whole), (mark_key(13), b"7"))
     assert (listing.found, listing.orphans) == ([], 0)
@@ -152,7 +152,7 @@ def found(at: int, problem: str | None = None) -> StoredSnapshot:
         (0, (found(4), found(40)), 5, 20, "that are gone; the earliest available one is at 40"),
     ],
 )
-def test_why_a_state_cannot_be_had(
+def test_the_reason_why_a_state_cannot_be_rebuilt_is_given(
     began: int | None, snapshots: tuple[StoredSnapshot, ...], low: int, offset: int, reason: str
 ) -> None:
     history = History(HistoryMark(1, began, NOW), snapshots)
@@ -164,7 +164,7 @@ def test_why_a_state_cannot_be_had(
     assert sentence.endswith(f"{reason}; a note")
 
 
-def test_rows_that_are_all_there_are_no_reason() -> None:
+def test_a_state_whose_rows_are_all_in_the_log_can_be_rebuilt() -> None:
     require_start(source(5), History(HistoryMark(1, 5, NOW), ()), 5, None, ())
     require_start(source(0), History(None, ()), 0, None, ())
     require_start(source(5), History(HistoryMark(1, None, NOW), (found(5),)), 9, None, ())
@@ -175,7 +175,7 @@ def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: StoredSnapshot) -> No
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.list_snapshots", lambda *_: made)
 
 
-def test_no_snapshot_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_snapshot_a_state_cannot_be_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch)
     with pytest.raises(CannotRestore, match="group g has no snapshot of EVENTS/3"):
         state_at(source(), None)
@@ -185,7 +185,7 @@ def test_no_snapshot_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         state_at(source(), 101)
 
 
-def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_the_committed_snapshot_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch, found(20), found(40), found(60))
     offsets: list[Any] = []
 
@@ -222,7 +222,7 @@ def broken(_source: GroupPartition, _place: Pointer) -> Any:
     raise Failure("it is damaged")
 
 
-def test_the_way_is_reported() -> None:
+def test_how_a_state_was_rebuilt_is_reported() -> None:
     model = Model(MODEL, 3)
     assert RebuiltState(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
     assert RebuiltState(model, 9, 9, 9, 0).way == "the snapshot at offset 9"

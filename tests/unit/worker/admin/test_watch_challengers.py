@@ -31,7 +31,7 @@ def watched(*challengers: dict[str, Any]) -> list[DashboardRow]:
     return board.rows()
 
 
-def test_a_finding_has_its_side_p_and_beginning() -> None:
+def test_a_finding_has_its_side_p_value_and_first_offset() -> None:
     assert verdict(point(199)) is None
     assert verdict(fields(better=19.0, worse=0.5)) is None
     assert verdict(fields(better=40.0, worse=0.5)) == Verdict("better", 0.025, 41)

@@ -60,14 +60,14 @@ def test_weights_of_experts_are_not_metrics() -> None:
     assert set(curves.totals("arow")) == {"labels", "window_accuracy", "accuracy"}
 
 
-def test_the_bins_of_probabilities_are_no_metric() -> None:
+def test_bins_of_probabilities_are_not_metrics() -> None:
     curves = Curves()
     curves.add(point(99, calibration_error=0.1, reliability=[[19, 100, 80, 99_000_000]]))
     assert "reliability" not in curves.metrics
     assert curves.totals("arow")["calibration_error"] == 0.1
 
 
-def test_totals_weigh_partitions_by_their_labels() -> None:
+def test_totals_weight_partitions_by_their_labels() -> None:
     curves = Curves()
     curves.add(point(99, 0, accuracy=0.5))
     curves.add(point(299, 1, accuracy=0.9))
@@ -75,7 +75,7 @@ def test_totals_weigh_partitions_by_their_labels() -> None:
     assert curves.totals("arow")["labels"] == 400
 
 
-def test_dip_says_how_deep_and_how_long() -> None:
+def test_a_dip_has_a_depth_and_a_length() -> None:
     x = np.arange(100.0, 4001.0, 100.0)
     y = np.full(len(x), 0.9)
     y[(x > 2000) & (x <= 2400)] = [0.85, 0.7, 0.8, 0.88]
@@ -84,7 +84,7 @@ def test_dip_says_how_deep_and_how_long() -> None:
     assert dip.visible
 
 
-def test_dip_that_never_ends_and_drift_without_dip() -> None:
+def test_a_dip_may_never_end_and_a_drift_may_have_none() -> None:
     x = np.arange(100.0, 4001.0, 100.0)
     y = np.where(x <= 2000, 0.9, np.where(x <= 3000, 0.7, 0.71))
     first, second = dips(Line(x, y), [2000, 3000], window=200)
@@ -111,7 +111,7 @@ def test_picture_is_written(tmp_path: Path, suffix: str, magic: bytes) -> None:
         draw(curves, Picture("sea", "window_mse"), str(out))
 
 
-def test_picture_of_regression_and_of_a_metric_without_values(tmp_path: Path) -> None:
+def test_pictures_of_regression_and_of_a_metric_without_values_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     curves = Curves()
     for offset in (9, 19):
@@ -141,7 +141,7 @@ def test_where_a_challenger_was_found_better_is_marked_on_its_line(tmp_path: Pat
         assert (tmp_path / "a.svg").read_text().count("<!-- better than the champion -->") == texts
 
 
-def test_a_page_holds_its_pictures_and_needs_no_other_file(tmp_path: Path) -> None:
+def test_a_page_contains_its_pictures_and_needs_no_other_file(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     curves, page = Curves(), tmp_path / "page.html"
     for offset in range(99, 2000, 100):
@@ -159,7 +159,7 @@ def test_a_page_holds_its_pictures_and_needs_no_other_file(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.svg", "a.png"])
-def test_plot_writes_what_the_name_ends_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_plot_writes_the_format_of_the_file_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     pytest.importorskip("matplotlib")
     curves = Curves()
     for offset in range(99, 2000, 100):
@@ -176,7 +176,7 @@ def test_plot_writes_what_the_name_ends_in(tmp_path: Path, monkeypatch: pytest.M
     assert "must end in .png, .svg or .html" in done.stderr
 
 
-def test_pictures_that_cannot_be_drawn_are_found_out_early(tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_written_are_refused_early(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("c.png", "c.SVG", "c.html"):
         check_picture(str(tmp_path / name))

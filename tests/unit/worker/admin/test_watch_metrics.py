@@ -26,7 +26,7 @@ def scored(n: int, k: int, seed: int = 7) -> tuple[np.ndarray[Any, Any], np.ndar
 
 
 @pytest.mark.parametrize("names", [("DOWN", "UP"), (0, 1), (False, True), (0.0, 1.0)])
-def test_two_classes_are_judged_as_offline(names: tuple[Any, Any]) -> None:
+def test_metrics_of_two_classes_equal_the_offline_ones(names: tuple[Any, Any]) -> None:
     score, y = scored(WINDOW + 300, 1)
     recent = RecentPredictions()
     for i, (s, label) in enumerate(zip(score[:, 0].tolist(), y.astype(int).tolist(), strict=True)):
@@ -41,7 +41,7 @@ def test_two_classes_are_judged_as_offline(names: tuple[Any, Any]) -> None:
     assert recent.figures(4) == {}
 
 
-def test_more_classes_are_judged_as_offline() -> None:
+def test_metrics_of_more_classes_equal_the_offline_ones() -> None:
     score, y = scored(400, 3)
     score += np.arange(3) / 10  # no ties
     recent = RecentPredictions()
@@ -67,7 +67,7 @@ def test_rows_without_a_label_and_repeated_ones_do_not_count() -> None:
     assert (found["window_specificity"], found["window_auc"]) == (None, None), "there was no row of class 0"
 
 
-def test_a_class_that_is_never_predicted_is_the_other_one() -> None:
+def test_a_class_that_is_only_a_label_counts_as_the_other_class() -> None:
     recent = RecentPredictions()
     for i, label in enumerate(["bad", "good", "bad", "good"]):
         recent.add(0, i, -1.0 - i, "good", label)
@@ -76,7 +76,7 @@ def test_a_class_that_is_never_predicted_is_the_other_one() -> None:
     assert found["window_auc"] == 0.75, "bad is class 1: its scores, -1 and -3, against -2 and -4"
 
 
-def test_names_are_those_of_the_field_and_of_accuracy_points() -> None:
+def test_metrics_have_their_usual_names_and_those_of_accuracy_points() -> None:
     assert fields_asked(None) == []
     assert fields_asked("precision, auc,log-loss,kappa,auc") == [
         "window_precision", "window_auc", "window_calibrated_log_loss", "kappa"

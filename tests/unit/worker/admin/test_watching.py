@@ -45,7 +45,7 @@ def fake_message(value: bytes, *headers: tuple[str, bytes]) -> Any:
     return SimpleNamespace(value=lambda: value, headers=lambda: list(headers), **place)
 
 
-def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
+def test_headers_passed_on_from_an_event_are_not_taken_for_an_offset() -> None:
     place = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
     assert read_prediction(fake_message(b'{"partition":0,"offset":7}', *place))[:2] == (0, 7)
     assert read_rejection(fake_message(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
@@ -60,12 +60,12 @@ def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place()
         (("offset", b"900"), ("before", b"9")),
     ],
 )
-def test_label_that_was_set_aside_is_no_outcome_of_an_event(of_label: tuple[tuple[str, bytes], ...]) -> None:
+def test_a_label_set_aside_is_not_an_outcome_of_an_event(of_label: tuple[tuple[str, bytes], ...]) -> None:
     headers = ("reason", b"label is not a number"), ("partition", b"1"), *of_label
     assert read_rejection(fake_message(b"{}", *headers)) == (1, None, "label")
 
 
-def test_record_that_is_no_rejection_is_named() -> None:
+def test_the_refusal_of_a_record_that_is_no_rejection_names_it() -> None:
     message = SimpleNamespace(headers=lambda: None, topic=lambda: "E.g.rejected", partition=lambda: 0, offset=lambda: 4)
     with pytest.raises(Failure, match=r"E\.g\.rejected/0 at 4 is not a rejection"):
         read_rejection(message)
@@ -82,7 +82,7 @@ WRONG_POINTS = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, one) for name, some in WRONG_POINTS.items() for one in some])
-def test_record_that_is_no_accuracy_point_is_named(name: str, value: object) -> None:
+def test_the_refusal_of_a_record_that_is_no_accuracy_point_names_it(name: str, value: object) -> None:
     """Else it would end `watch` and `plot` in a traceback, and the page of a worker for good."""
     crafted = json.dumps(point(9) | {name: value}).encode()
     with pytest.raises(Failure, match=rf"^E\.g/0 at 4 is not an accuracy point: {name} is "):
@@ -90,14 +90,14 @@ def test_record_that_is_no_accuracy_point_is_named(name: str, value: object) -> 
 
 
 @pytest.mark.parametrize("value", [b"[1]", b"", b"null", b"{}", b"\xff", b"[" * 50_000])
-def test_record_that_is_no_object_is_named(value: bytes) -> None:
+def test_the_refusal_of_a_record_that_is_no_object_names_it(value: bytes) -> None:
     with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not an accuracy point: "):
         list(readings([fake_message(value)]))
     with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not a drift alarm: "):
         list(readings([fake_message(value)], OF_ALARMS))
 
 
-def test_fields_that_are_no_numbers_are_no_metrics() -> None:
+def test_fields_that_are_not_numbers_are_not_metrics() -> None:
     later = point(9, window_accuracy="high", kind="x", sure=True, more={"a": 1}, mae=0.5, mse=None)
     ((read, at),) = readings([fake_message(json.dumps(later).encode())])
     assert {name for name in later if name not in read} == {"window_accuracy", "kind", "sure", "more"}
@@ -108,14 +108,14 @@ def test_fields_that_are_no_numbers_are_no_metrics() -> None:
     ("name", "value"),
     [("partition", "x"), ("offset", -1), ("offset", 1.5), ("probability", "x"), ("low", []), ("prediction", [1])],
 )
-def test_record_that_is_no_prediction_is_named(name: str, value: object) -> None:
+def test_the_refusal_of_a_record_that_is_no_prediction_names_it(name: str, value: object) -> None:
     crafted = {"partition": 0, "offset": 7, "prediction": "A", name: value}
     with pytest.raises(Failure, match=rf"^cannot read the prediction in E\.g/0 at 4: {name} is "):
         read_prediction(fake_message(json.dumps(crafted).encode()))
 
 
 @pytest.mark.parametrize("label", ["[/high]", "[red]", "\x1b[31mA"])
-def test_a_label_is_shown_as_it_is_but_moves_no_terminal(board: Dashboard, label: str) -> None:
+def test_control_characters_of_a_label_are_not_sent_to_the_terminal(board: Dashboard, label: str) -> None:
     board.add_point(point(99, learner="a:b=[/x]"))
     board.predict(0, 99, {"prediction": label, "probability": 0.5})
     for text in (drawn(board.rows(), 200), "\n".join(lines(board.rows()))):
@@ -153,7 +153,7 @@ def test_a_repeated_older_point_changes_nothing(board: Dashboard) -> None:
     assert (row.rows, row.point["offset"], row.history) == (200, 199, (0.9,))
 
 
-def test_lag_is_end_minus_what_is_accounted_for(board: Dashboard) -> None:
+def test_lag_is_the_end_of_the_log_minus_the_offsets_with_an_outcome(board: Dashboard) -> None:
     board.add_point(point(99))
     assert board.rows()[0].lag is None
     board.ends({0: 150})
@@ -179,7 +179,7 @@ def test_rate_is_measured_on_the_clock_and_falls_to_zero_when_nothing_comes(boar
     assert board.rows()[0].rows_per_second == pytest.approx(20)
 
 
-def test_rate_of_points_read_back_comes_from_when_they_were_written(board: Dashboard, clock: Clock) -> None:
+def test_the_rate_of_earlier_points_follows_from_their_timestamps(board: Dashboard, clock: Clock) -> None:
     for i in range(11):
         board.add_point(point(100 * i + 99), written_at=clock.now - 5 + i * 0.5)
     assert board.rows()[0].rows_per_second == pytest.approx(200)
@@ -192,7 +192,7 @@ def test_predictions_without_a_point_make_a_row_without_learner(board: Dashboard
     assert (row.as_object()["learner"], row.rows, row.lag) == (None, 10, 0)
 
 
-def test_the_newest_prediction_is_beside_the_champion_with_how_sure_it_is(board: Dashboard) -> None:
+def test_the_newest_prediction_is_shown_with_its_confidence_beside_the_champion(board: Dashboard) -> None:
     for learner, figures in (("pa1", {"window_coverage": 0.912, "window_set_size": 1.25}), ("arow", {})):
         board.add_point({**point(99), "learner": learner, **figures})
     board.predict(0, 120, {"prediction": "UP", "probability": 0.75, "set": ["UP", "DOWN"]})
@@ -232,7 +232,7 @@ def test_rows_become_objects_and_lines(board: Dashboard) -> None:
     assert lines([]) == ["no accuracy points yet"]
 
 
-def test_clocks_that_are_apart_are_shown(board: Dashboard) -> None:
+def test_a_difference_between_clocks_is_shown(board: Dashboard) -> None:
     board.add_point(point(999, waiting=3))
     assert board.delayed_partitions == [0]
     board.clocks = {
@@ -248,7 +248,7 @@ def test_clocks_that_are_apart_are_shown(board: Dashboard) -> None:
     assert len(lines(board.rows())) == 1
 
 
-def test_regression_points_have_a_line_of_their_own(board: Dashboard) -> None:
+def test_points_of_a_regression_have_their_own_line(board: Dashboard) -> None:
     errors = {"window_mse": 4.0, "mse": 5.0, "mae": 1.5, "r2": 0.25}
     board.add_point({"partition": 0, "offset": 9, "learner": "rls", "labels": 10, "window": 10, **errors})
     (row,) = board.rows()
@@ -264,7 +264,7 @@ def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
     assert sparkline((), scale([])) == ""
 
 
-def test_sparklines_of_a_table_share_one_scale_that_is_reported(board: Dashboard) -> None:
+def test_sparklines_of_a_table_share_one_scale_that_is_shown(board: Dashboard) -> None:
     """Two learners at 60 % and at 90 % do not look alike."""
     for offset in range(0, 1000, 100):
         for learner, accuracy in (("good", 0.9), ("poor", 0.6)):
@@ -322,13 +322,13 @@ def test_the_last_drift_is_reported_by_partition(board: Dashboard) -> None:
     assert "drift" not in drawn(rows[:2], 140)
 
 
-def test_an_alarm_ahead_of_all_else_moves_the_rows_on(board: Dashboard) -> None:
+def test_an_alarm_beyond_the_other_records_counts_as_rows(board: Dashboard) -> None:
     board.alarm({"detector": "adwin", "partition": 0, "offset": 41})
     (row,) = board.rows()
     assert (row.rows, row.rows_since_drift, row.learner) == (42, 0, "")
 
 
-def test_ledger_finds_gaps_duplicates_and_strangers() -> None:
+def test_the_outcome_counter_finds_gaps_duplicates_and_unexpected_offsets() -> None:
     ledger = OutcomeCounter()
     for offset in (0, 1, 1, 3, 5):
         ledger.count(0, offset, rejected=offset == 3)
@@ -339,7 +339,7 @@ def test_ledger_finds_gaps_duplicates_and_strangers() -> None:
     assert not account.exact
 
 
-def test_ledger_is_exact_only_when_every_partition_is_complete() -> None:
+def test_the_outcome_counter_is_exact_only_when_every_partition_is_complete() -> None:
     ledger = OutcomeCounter()
     for offset in range(10):
         ledger.count(1, offset)

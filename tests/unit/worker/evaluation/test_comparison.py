@@ -37,7 +37,7 @@ def test_ranks_and_friedman_over_streams() -> None:
     )
 
 
-def test_of_errors_the_smaller_is_better() -> None:
+def test_smaller_errors_rank_better() -> None:
     rows = rows_of(ACCURACIES, "mse")
     add_comparison(rows)
     assert [row["rank"] for row in rows] == [3, 2, 1, 2, 3, 1]
@@ -73,14 +73,14 @@ def test_a_difference_that_never_varies_is_certain_and_fits_into_json() -> None:
         [{**row, "partition": 0} for row in rows_of(ACCURACIES)],
     ],
 )
-def test_what_cannot_be_compared_is_left_as_it_is(rows: list[dict]) -> None:
+def test_rows_that_cannot_be_compared_are_not_changed(rows: list[dict]) -> None:
     before = [dict(row) for row in rows]
     add_comparison(rows)
     assert rows == before
     assert comparison(rows) == []
 
 
-def test_more_learners_than_nemenyi_has_a_figure_for() -> None:
+def test_too_many_learners_have_no_critical_difference() -> None:
     rows = rows_of({stream: {f"l{i}": 0.01 * i for i in range(21)} for stream in "ab"})
     add_comparison(rows)
     assert "critical_difference" not in rows[0]
@@ -88,7 +88,7 @@ def test_more_learners_than_nemenyi_has_a_figure_for() -> None:
     assert "Nemenyi" not in comparison(rows)[0]
 
 
-def test_evaluate_says_so() -> None:
+def test_evaluate_prints_ranks_and_tests() -> None:
     command = ("evaluate", "sea:rows=600", "sine:rows=600", "--protocol", "segments", "--learner", "pa1")
     command += ("--learner", "no_change")
     ended = driftway(*command)

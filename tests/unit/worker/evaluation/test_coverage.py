@@ -80,7 +80,7 @@ def test_realised_coverage_is_that_of_the_rows(tmp_path: Path, stream: str, lear
 
 @pytest.mark.parametrize("delay", [0, 5])
 @pytest.mark.parametrize(("task", "learner"), [("regression", "dfop"), ("two", "pa1"), ("four", "auto")])
-def test_it_changes_no_prediction_and_no_cut_changes_it(task, learner, delay):
+def test_coverage_changes_no_prediction_and_does_not_depend_on_batch_cuts(task, learner, delay):
     X, y = rows(task)
     plain = Evaluation(Spec.parse(learner), TARGETS[task], D, window=100, label_delay=delay)
     whole, cut = (evaluation(task, learner, label_delay=delay) for _ in range(2))
@@ -98,7 +98,7 @@ def test_it_changes_no_prediction_and_no_cut_changes_it(task, learner, delay):
     assert bare == {key: found[key] for key in bare}
 
 
-def test_rows_that_are_not_usable_have_no_threshold():
+def test_unusable_rows_have_no_threshold():
     X, y = rows("two")
     X[5] = np.nan
     evaluated = evaluation("two", "pa1")
@@ -106,12 +106,12 @@ def test_rows_that_are_not_usable_have_no_threshold():
     assert np.flatnonzero(np.isnan(evaluated.thresholds)).tolist() == [5]
 
 
-def test_the_table_shows_it():
+def test_the_table_shows_coverage():
     table = run("sea", "--learner", "arow", "--limit", "600", "--coverage", "0.95")
     assert {"coverage", "worst window", "set size"} <= {part.strip() for part in table.splitlines()[0].split("  ")}
 
 
-def test_points_of_curves_have_it():
+def test_points_of_curves_have_coverage():
     evaluated = evaluation("two", "pa1", points_every=300)
     evaluated.step(*rows("two"))
     assert [point["offset"] for point in evaluated.points] == [299, 599, 899]
@@ -127,7 +127,7 @@ def test_points_of_curves_have_it():
         (("--coverage", "0.9", "--grid", "dfop:mu=0.1/0.2"), "--coverage does not go with --grid"),
     ],
 )
-def test_wrong_options_get_a_sentence(options, sentence):
+def test_wrong_options_are_refused_in_one_sentence(options, sentence):
     done = CliRunner().invoke(main, ["evaluate", "sea", "--limit", "50", *options])
     assert done.exit_code != 0
     assert sentence in f"{done.output} {done.exception}"

@@ -37,7 +37,7 @@ def test_figures_are_those_of_evaluate(few_rows, stream, size):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_each_method_covers_what_does_not_drift(method, level):
+def test_each_method_keeps_coverage_without_drift(method, level):
     random = np.random.default_rng(0)
     score = random.normal(size=(6000, 1))
     y = score[:, 0] + random.normal(size=6000)
@@ -47,7 +47,7 @@ def test_each_method_covers_what_does_not_drift(method, level):
     assert judged(run, METHODS[method](run, level), level).total == pytest.approx(100.0 * level, abs=most)
 
 
-def test_a_window_has_the_quantile_of_its_scores():
+def test_the_threshold_is_the_quantile_of_the_window():
     scores = np.random.default_rng(1).exponential(size=500)
     found = coverage_methods.aci(scores, 0.8, (0.0,), 100)
     for row in (150, 499):
@@ -57,7 +57,7 @@ def test_a_window_has_the_quantile_of_its_scores():
     assert np.isinf(found[:4]).all()
 
 
-def test_a_run_that_is_off_is_named():
+def test_the_page_names_runs_that_miss_the_coverage():
     def kept(worst):
         return {
             (method, level, stream, "auto"): CoverageResult(80.0 if level == 0.8 else 95.0, worst, 1.0, 0.0, 1.0, 1.0)

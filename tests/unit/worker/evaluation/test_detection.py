@@ -43,7 +43,7 @@ def test_alarms_are_those_of_the_detector_alone_however_blocks_are_cut() -> None
     assert watched(errors, (), (1, 3001, 7000)) == {"alarms": len(expected), "alarm_rows": expected}
 
 
-def test_changes_are_found_late_missed_or_not_there() -> None:
+def test_detections_are_counted_as_found_missed_or_false() -> None:
     errors = mistakes(0.1, 0.5, 0.1, 0.6)
     alarms = list(map(int, watched(errors, ())["alarm_rows"]))  # type: ignore[call-overload]
     result = watched(errors, (3000, 6000, 9000))
@@ -65,7 +65,7 @@ def test_rows_without_a_score_are_skipped() -> None:
     assert watched(gaps, ())["alarm_rows"] == [2 * row for row in watched(errors, ())["alarm_rows"]]  # type: ignore[attr-defined]
 
 
-def test_command(tmp_path: Path) -> None:
+def test_the_command_prints_detections(tmp_path: Path) -> None:
     stream = "sea:rows=8000,noise=0,thresholds=4/12"
     options = ["evaluate", stream, "--learner", "majority_class", "--learner", "rls", "--detector", "ddm"]
     done = CliRunner().invoke(main, [*options, "--detector", "page_hinkley:lam=20", "--json"])
@@ -89,7 +89,7 @@ def test_command(tmp_path: Path) -> None:
         (("--task", "regression"), "counts mistakes"),
     ],
 )
-def test_refused_in_one_sentence(more: tuple[str, ...], words: str) -> None:
+def test_wrong_options_are_refused_in_one_sentence(more: tuple[str, ...], words: str) -> None:
     done = CliRunner().invoke(main, ["evaluate", "sea:rows=100", "--detector", "ddm", *more])
     assert done.exit_code == 2
     assert words in done.output

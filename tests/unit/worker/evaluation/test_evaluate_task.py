@@ -56,7 +56,7 @@ def test_a_regression_generator_needs_no_task(stream):
     assert {"mse", "window_nmse"} <= set(own[0])
 
 
-def test_streams_of_different_tasks_are_each_taken_as_they_are():
+def test_each_stream_has_its_own_task():
     classes, numbers = results("sea:rows=300", "friedman:rows=300", "--learner", "dfop:mu=0.01")
     assert "accuracy" in classes
     assert "mse" in numbers
@@ -80,13 +80,13 @@ def test_classes_come_from_a_fetched_stream_of_the_catalogue(tmp_path, monkeypat
     assert results("keystroke", "--limit", "80")[0]["learner"] == "auto"
 
 
-def test_labels_that_are_named_say_how_many_classes_there_are(tmp_path):
+def test_named_labels_give_the_number_of_classes(tmp_path):
     (tmp_path / "words.csv").write_text("a,y\n" + "".join(f"{i % 3},{'xyz'[i % 3]}\n" for i in range(60)))
     (one,) = results(str(tmp_path / "words.csv"), "--labels", "x,y,z")
     assert one["learner"] == "auto"
 
 
-def test_a_label_beyond_the_classes_names_the_options(csv):
+def test_the_refusal_of_a_label_beyond_the_classes_names_the_options(csv):
     sentence = refusal(csv)
     assert "label 2 in row 2 is not one of 0, 1: " in sentence
     for option in ("--classes", "--labels", "--task regression"):
@@ -98,11 +98,11 @@ def test_a_label_beyond_the_classes_names_the_options(csv):
     ("flags", "env"),
     [(("--task", "classification"), {}), (("--classes", "2"), {}), ((), {"DRIFTWAY_TASK": "classification"})],
 )
-def test_what_the_user_says_wins_over_the_stream(flags, env):
+def test_options_take_precedence_over_the_stream(flags, env):
     assert "is not one of 0, 1" in refusal("friedman:rows=50", *flags, **env)
 
 
-def test_regression_of_a_stream_of_classes_may_be_asked_for():
+def test_a_stream_of_classes_may_be_evaluated_as_regression():
     assert "mse" in results("sea:rows=300", "--task", "regression")[0]
 
 
@@ -112,14 +112,14 @@ def test_a_learner_that_does_not_fit_the_streams_task_is_refused():
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_protocols_take_the_streams_task(jobs):
+def test_protocols_use_the_task_of_the_stream(jobs):
     (one,) = results("friedman:rows=300", "--protocol", "segments", "--jobs", jobs)
     assert len(one["mse_values"]) == 10
     (one,) = results("friedman:rows=300", "--protocol", "holdout", "--holdout-every", "100", "--jobs", jobs)
     assert len(one["holdout_mse_values"]) == 3
 
 
-def test_a_grid_takes_the_streams_task():
+def test_a_grid_uses_the_task_of_the_stream():
     found = results("friedman:rows=200", "--grid", "dfop:mu=0.001/0.1")
     assert len(found) == 2
     assert all("mse" in one for one in found)
@@ -133,17 +133,17 @@ def test_a_grid_takes_the_streams_task():
      ("--curves", "x.png"), ("--scores", "s"), ("--regret",), ("--partitions", "1")],
     ids=lambda option: option[0],
 )  # fmt: skip
-def test_a_table_refuses_what_it_would_ignore(option):
+def test_a_table_refuses_options_that_it_would_ignore(option):
     name = "--standardize" if option[0] == "--no-standardize" else option[0]
     assert f"{name} does not go with --table" in refusal("--table", "dfop", *option)
 
 
 @pytest.mark.parametrize("option", [("--learner", "rls"), ("--csv", "x.csv"), ("--curves", "x.png"), ("--scores", "s")])
-def test_a_grid_refuses_what_it_would_ignore(option):
+def test_a_grid_refuses_options_that_it_would_ignore(option):
     assert f"{option[0]} does not go with --grid" in refusal("sea", "--grid", "dfop:mu=0/0.1", *option)
 
 
-def test_what_a_grid_refuses_are_options():
+def test_the_options_that_a_grid_refuses_exist():
     assert set(GRID_REFUSES) <= {option.name for option in load("evaluate").params}
 
 

@@ -63,7 +63,7 @@ def test_segments_have_means_deviations_and_values() -> None:
         assert {"kappa", "kappa_sd", "kappa_m", "kappa_temporal_values"} <= set(row)
 
 
-def test_holdout_stands_beside_the_prequential_metrics() -> None:
+def test_holdout_metrics_are_shown_beside_the_prequential_ones() -> None:
     (row,) = found(SEA, "--learner", "arow", "--protocol", "holdout", "--holdout-every", "300", "--holdout-rows", "50")
     (plain,) = found(SEA, "--learner", "arow")
     assert row["parts"] == len(row["holdout_accuracy_values"]) == 3
@@ -85,7 +85,7 @@ def test_prequential_has_more_keys_than_the_table() -> None:
 
 
 @pytest.mark.usefixtures("forked_jobs")
-def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_processes_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole command with one process and with two: the same results in the same order, and the same curves."""
     arguments = (SEA, STAGGER, *LEARNERS, "--curves", str(tmp_path / "c.svg"))
     drawn: list[Any] = []
@@ -104,7 +104,7 @@ def outcome(learner: str, *accuracies: float | None, stream: str = "s", protocol
     return Outcome(stream, learner, protocol, 10, ((0, 8),) * len(parts), parts, 0.25)
 
 
-def test_rows_of_partitions_are_one_each() -> None:
+def test_each_partition_has_one_row() -> None:
     rows = rows_of(outcome("a", 0.5, 0.75, protocol="prequential"))
     assert [(row["partition"], row["accuracy"], row["rows"]) for row in rows] == [(0, 0.5, 8), (1, 0.75, 8)]
     assert "partition" not in rows_of(outcome("a", 0.5, protocol="prequential"))[0]
@@ -131,7 +131,7 @@ def test_a_parquet_file_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch
     assert pq.read_table(str(tmp_path / "hashing:buckets=1e18")).num_rows == 1
 
 
-def test_csv_and_parquet_hold_what_json_does(tmp_path: Path) -> None:
+def test_csv_and_parquet_contain_the_same_as_json(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     text, binary = tmp_path / "r.csv", tmp_path / "r.parquet"
     results = found(SEA, STAGGER, *LEARNERS, "--protocol", "segments", "--csv", str(text), "--parquet", str(binary))
@@ -172,7 +172,7 @@ def test_a_files_name_is_never_taken_for_an_address(tmp_path: Path, monkeypatch:
     assert pq.read_table(tmp_path / "a:one-of=").num_rows == 1
 
 
-def test_files_that_cannot_be_written_are_found_out_early(tmp_path: Path) -> None:
+def test_unwritable_files_are_refused_early(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match="no directory"):
         check_file(str(tmp_path / "no" / "r.csv"))
     with pytest.raises(UsageFailure, match="it is a directory"):
@@ -197,7 +197,7 @@ def test_tables_of_parts_show_means_and_deviations() -> None:
     assert "robustness" not in text
 
 
-def test_the_prequential_table_stays_as_it_was() -> None:
+def test_the_columns_of_the_prequential_table_are_fixed() -> None:
     header, *_ = evaluate(SEA, *LEARNERS).stdout.splitlines()
     assert header.split() == [
         "stream", "learner", "rows", "accuracy", "window", "kappa", "kappa-temporal", "no-change", "majority",
@@ -205,7 +205,7 @@ def test_the_prequential_table_stays_as_it_was() -> None:
     ]  # fmt: skip
 
 
-def test_cells() -> None:
+def test_cells_show_percentages_and_deviations() -> None:
     assert cell("accuracy", 0.87654, 0.00123) == "87.65 ± 0.12 %"
     assert cell("accuracy", 0.87654) == "87.65 %"
     assert cell("kappa", 0.123456, 0.0321) == "0.1235 ± 0.032"
@@ -270,7 +270,7 @@ def test_the_command_draws_any_metric(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "points have no colour; they have window_accuracy" in done.stderr
 
 
-def test_a_curve_has_some_hundred_points() -> None:
+def test_a_curve_has_about_400_points() -> None:
     assert (points_every(None), points_every(10), points_every(50_000)) == (500, 1, 125)
 
 
@@ -295,14 +295,14 @@ def test_a_curve_has_some_hundred_points() -> None:
         (("--holdout-every", "0"), "'--holdout-every'"),
     ],
 )
-def test_refusals(arguments: tuple[str, ...], words: str) -> None:
+def test_conflicting_options_are_refused_in_one_sentence(arguments: tuple[str, ...], words: str) -> None:
     done = evaluate(SEA, *arguments)
     assert done.exit_code == 2
     assert words in done.stderr
     assert "Traceback" not in done.output
 
 
-def test_files_have_no_holdout_rows(tmp_path: Path) -> None:
+def test_the_holdout_protocol_is_refused_for_files(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,y\n" + "1,0\n2,1\n" * 600)
     done = evaluate(str(path), "--protocol", "holdout")

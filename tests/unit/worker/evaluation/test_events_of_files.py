@@ -87,7 +87,7 @@ def scored(path: str, out: Path, *words: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
-def test_every_partition_fills_and_learns_as_a_worker_does(shop: str, tmp_path: Path) -> None:
+def test_every_partition_imputes_and_learns_as_a_worker_does(shop: str, tmp_path: Path) -> None:
     found = scored(shop, tmp_path / "s", *ASKED, "--labels", "no,yes", "--learner", "arow", "--partitions", 3)
     assert [line["row"] for line in found] == [row for row in range(ROWS) if row != WRONG]
     for p in range(3):
@@ -96,7 +96,7 @@ def test_every_partition_fills_and_learns_as_a_worker_does(shop: str, tmp_path: 
 
 
 @pytest.mark.usefixtures("forked_jobs")
-def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
+def test_protocols_limits_and_jobs_apply_to_events(shop: str, tmp_path: Path) -> None:
     asked = shop, *ASKED, "--labels", "no,yes", "--learner", "arow", "--learner", "pa1"
     one, two = evaluated(*asked), evaluated(*asked, "--jobs", 2)
     for result in (*one, *two):
@@ -120,7 +120,7 @@ def test_a_rejected_event_is_reported(shop: str) -> None:
     assert "amount is not a number" in done.stderr
 
 
-def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:
+def test_missing_numbers_of_a_plain_stream_are_rejected_or_imputed(tmp_path: Path) -> None:
     dirt = "--inject", "missing:share=0.2"
     words = "sea:rows=1000", *dirt, "--learner", "arow"
     (rejecting,), (filling,) = evaluated(*words), evaluated(*words, "--missing", "last", "--missing-indicators")
@@ -130,7 +130,7 @@ def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:
     assert evaluated(path, "--missing", "0", "--learner", "arow")[0]["rows"] == 4, "on a topic infinity is null"
 
 
-def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
+def test_ratings_by_users_with_text_ids_equal_those_with_numbers(tmp_path: Path) -> None:
     """Clusters do not depend on which number a user has, as long as the numbers are distinct, as they are here."""
     chosen, path = random.Random(6), tmp_path / "ratings.jsonl"
     rows = [(chosen.randrange(12), chosen.randrange(8), chosen.gauss(3, 1)) for _ in range(300)]
@@ -144,7 +144,7 @@ def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
     assert [line["score"] for line in found] == score[:, 0].tolist()
 
 
-def test_columns_are_left_out(shop: str) -> None:
+def test_drop_leaves_out_columns(shop: str) -> None:
     message = sentence("evaluate", shop, "--label", "bought", "--labels", "no,yes")
     assert f"driftway schema infer {shop} proposes them" in message
     assert "--feature" in message
@@ -179,11 +179,11 @@ def test_columns_are_left_out(shop: str) -> None:
         ),
     ],
 )
-def test_what_does_not_go_together(shop: str, words: list[str], said: str) -> None:
+def test_conflicting_options_are_refused(shop: str, words: list[str], said: str) -> None:
     assert sentence("evaluate", *(shop if word == "SHOP" else word for word in words)) == said.replace("SHOP", shop)
 
 
-def test_a_warm_start_takes_schema_policy_and_what_was_known(shop: str, tmp_path: Path) -> None:
+def test_a_warm_start_continues_schema_missing_policy_and_imputation(shop: str, tmp_path: Path) -> None:
     out = tmp_path / "shop.driftway"
     done = run("train", shop, *ASKED, "--labels", "no,yes", "--limit", 200, "--test-skip", 200, "--out", out)
     assert done.exit_code == 0, done.output
@@ -216,7 +216,7 @@ def test_a_warm_start_takes_schema_policy_and_what_was_known(shop: str, tmp_path
         assert sentence("evaluate", shop, "--warm-start", out, *words) == message.replace("FILE", str(out))
 
 
-def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
+def test_training_on_numbers_imputes_missing_ones(tmp_path: Path) -> None:
     chosen = random.Random(3)
     lines = [f"{'' if i % 5 == 2 else chosen.gauss(0, 1)},{chosen.gauss(0, 1)},{i % 2}" for i in range(100)]
     path, out = tmp_path / "x.csv", tmp_path / "x.driftway"
@@ -234,7 +234,7 @@ def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
     assert message == f'--feature contradicts model file {out}: asked for a, the file has events as {{"x": ..}}'
 
 
-def test_what_two_partitions_know_is_joined() -> None:
+def test_statistics_of_imputation_of_two_partitions_are_merged() -> None:
     X = np.random.default_rng(4).normal(size=(60, 3))
     X[X < -0.5] = np.nan
     X[:20, 2] = np.nan
@@ -251,14 +251,14 @@ def test_what_two_partitions_know_is_joined() -> None:
     assert last.fill(missing)[0].tolist() == [X[~np.isnan(X[:, j]), j][-1] for j in range(3)]
 
 
-def test_trainings_refuse_what_does_not_fit(shop: str, tmp_path: Path) -> None:
+def test_training_refuses_conflicting_options(shop: str, tmp_path: Path) -> None:
     out = tmp_path / "m.driftway"
     for option, value in (("--drop", ["when"]), ("--named", [])):
         message = sentence("train", shop, "--feature", "amount", option, *value, "--out", out)
         assert message == f"{option} is for numeric columns: leave it or --feature out"
 
 
-def test_the_table_event_of_a_config_says_how_events_are_read(shop: str, tmp_path: Path) -> None:
+def test_the_table_event_of_a_config_file_defines_the_schema(shop: str, tmp_path: Path) -> None:
     features = json.dumps(FEATURES)
     config = tmp_path / "c.toml"
     config.write_text(
@@ -290,6 +290,6 @@ def test_the_table_event_of_a_config_says_how_events_are_read(shop: str, tmp_pat
         ("event = 1\n", "no option 'event' of any command"),
     ],
 )
-def test_a_wrong_table_event_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_table_event_is_refused_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "c.toml").write_text(text)
     assert sentence("--config", tmp_path / "c.toml", "learners").startswith(f"config {tmp_path / 'c.toml'}: {said}")

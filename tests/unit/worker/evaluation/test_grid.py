@@ -24,7 +24,7 @@ def figures(*means):
     return tuple(Figure((mean,), mean, 0.0) for mean in means)
 
 
-def test_every_value_meets_every_other():
+def test_a_grid_has_all_combinations_of_values():
     assert GRID.points() == [("0.001", "1"), ("0.001", "10"), ("0.1", "1"), ("0.1", "10")]
     assert GRID.spec(("0.1", "1")).text == "dfop:intercept=true,mu=0.1,delta=1"
     assert parse_grid("ova:arow:q=0/1e-4").spec(("1e-4",)).text == "ova:arow:q=1e-4"
@@ -44,12 +44,12 @@ def test_every_value_meets_every_other():
         ),
     ],
 )
-def test_what_is_no_grid_is_refused(text, words):
+def test_an_invalid_grid_is_refused(text, words):
     with pytest.raises(UsageFailure, match=words):
         parse_grid(text)
 
 
-def test_best_and_sensitivity():
+def test_the_best_point_and_sensitivities_are_found():
     result = GridResult(GRID, "sea", "accuracy", figures(0.7, 0.9, 0.8, 0.9), 1.0)
     assert result.best == 1
     assert result.sensitivity() == [
@@ -69,7 +69,7 @@ def test_best_and_sensitivity():
         assert GridResult(GRID, "sea", "accuracy", figures(None, None, None, None), 1.0).best
 
 
-def test_a_grid_measures_what_its_learners_score_alone():
+def test_a_grid_measures_the_same_as_single_evaluations():
     job = Job("sea", Spec("rls"), opening={"seed": 3}, rows=2000, standardize=False)
     (result,) = run_grids(open_stream, [parse_grid("dfop:mu=0.0001/0.3")], [job])
     X, y = next((block.X[:2000], block.y[:2000]) for block in open_stream("sea", seed=3).blocks())
@@ -80,21 +80,21 @@ def test_a_grid_measures_what_its_learners_score_alone():
     assert result.best == 0
 
 
-def test_errors_are_best_when_small():
+def test_of_errors_the_smallest_is_the_best():
     target = Target(REGRESSION, 0)
     job = Job("hyperplane_regression", Spec("rls"), target, standardize=False)
     (result,) = run_grids(open_stream, [parse_grid("dfop:mu=0/0.02")], [job])
     assert (result.metric, result.best) == ("mse", 1)
 
 
-def test_the_page_has_every_point_and_marks_the_best():
+def test_the_page_lists_every_point_and_marks_the_best():
     text = grid_page([GridResult(GRID, "sea", "accuracy", figures(0.7, 0.9, 0.8, 0.85), 1.0)], "c", 1, 2.0, "grid.png")
     assert "| 0.001 | 10 | **90.00** |" in text
     assert "| 0.1 | 1 | 80.00 |" in text
     assert "| delta | 10 | 90.00 | 87.50 |" in text
 
 
-def test_the_command_prints_json_and_leaves_a_page_and_a_picture(tmp_path):
+def test_the_command_prints_json_and_writes_a_page_and_a_picture(tmp_path):
     grid = "dfop:mu=0.001/0.01,delta=1/10"
     asked = ["evaluate", "sea", "--limit", "1000", "--grid", grid, "--json", "--out", str(tmp_path / "new")]
     done = CliRunner().invoke(cli.main, asked)
@@ -119,7 +119,7 @@ def test_the_command_prints_json_and_leaves_a_page_and_a_picture(tmp_path):
         ([], "Missing argument 'STREAM...'"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_sentence(asked, words):
+def test_conflicting_options_are_refused_in_one_sentence(asked, words):
     done = CliRunner().invoke(cli.main, ["evaluate", *asked])
     assert done.exit_code == 2
     assert words in done.stderr

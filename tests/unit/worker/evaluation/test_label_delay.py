@@ -66,13 +66,13 @@ def test_evaluate_equals_a_worker(task: str, learner: str, delay: int) -> None:
     assert not [one for out in outs for one in out.rejected]
 
 
-def test_without_delay_it_is_as_ever() -> None:
+def test_a_delay_of_0_equals_no_delay() -> None:
     X, y = rows("classification")
     late, today = (Evaluation(Spec.parse("auto"), Target(), D, label_delay=0) for _ in range(2))
     assert np.array_equal(late.step(X, y)[0], today.step(X, y)[0])
 
 
-def test_a_label_travels_behind_later_rows_with_key_and_partition_of_its_row() -> None:
+def test_a_delayed_label_is_sent_after_later_rows_with_key_and_partition_of_its_row() -> None:
     late = DelayedLabels("2", 1, ("no", "yes"))
     keys = [b"a", b"b", b"c", b"d"]
     sent = late.interleave(Messages(10, 4, [b"0", b"1", b"2", b"3"], keys), np.array([0.0, np.nan, 1.0, 0.0]))
@@ -85,7 +85,7 @@ def test_a_label_travels_behind_later_rows_with_key_and_partition_of_its_row() -
     assert sent.of_rows(2, 4).effective_partition_rows().tolist() == [12, 10, 13]
 
 
-def test_drawn_delays_follow_from_seed_and_row() -> None:
+def test_random_delays_depend_only_on_seed_and_row() -> None:
     X, y = rows("classification")
     once, again = (replayed(X, y, "geometric:20") for _ in range(2))
     assert once == again
@@ -97,6 +97,6 @@ def test_drawn_delays_follow_from_seed_and_row() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "-1", "1.5", "geometric", "geometric:0", "uniform:3", "column", "column:", "9" * 20]
 )
-def test_a_delay_that_is_none_is_a_sentence(text: str) -> None:
+def test_an_invalid_delay_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match="label-delay"):
         DelayedLabels(text, 1, None)

@@ -17,13 +17,13 @@ def test_an_expert_alone_is_as_good_as_the_learner_that_it_equals(delay: int) ->
     assert cell.experts["nearest"] == pytest.approx(cell.learners["knn_win:window=512"])
 
 
-def test_so_it_is_with_several_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expert_alone_is_as_good_as_its_learner_with_several_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(label_delay.N_CLASSES, "waveform", 3)
     cell = cell_of("waveform", 5, [AUTO, "mc_pa"], rows=ROWS)
     assert cell.experts["passive_aggressive"] == pytest.approx(cell.learners["mc_pa"])
 
 
-def test_the_page_says_where_auto_falls_short(tmp_path) -> None:
+def test_the_page_lists_where_auto_is_behind(tmp_path) -> None:
     asked = {(stream, delay) for delays in (DRAWN, JUDGED) for stream, some in delays.items() for delay in some}
     learners = {AUTO: 80.0, "dfop": 70.0, "pa": 71.0}
     cells = {key: Cell(60.0, learners, {"a": 80.5, "b": 50.0}) for key in asked}
@@ -36,5 +36,5 @@ def test_the_page_says_where_auto_falls_short(tmp_path) -> None:
     assert (tmp_path / "a.png").stat().st_size > 0
 
 
-def test_what_is_explained_is_judged() -> None:
+def test_every_explained_case_is_measured() -> None:
     assert {(stream, delay) for stream, delays in JUDGED.items() for delay in delays} >= set(NOTES)

@@ -56,7 +56,7 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) | {"t": None} for line in path.read_bytes().splitlines()]
 
 
-def test_row_i_is_offset_i_of_the_partition_that_is_named(tmp_path: Path, plans: str) -> None:
+def test_rows_are_the_offsets_of_the_named_partition(tmp_path: Path, plans: str) -> None:
     files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")
     place = "--partition", "1", "--group", "g", "--accuracy-every", str(EVERY)
     done = evaluate(SEA, "--plan", plans, *place, *files, "--json")
@@ -74,7 +74,7 @@ def test_row_i_is_offset_i_of_the_partition_that_is_named(tmp_path: Path, plans:
     assert challenger["labels"] == ROWS - 130
 
 
-def test_a_model_that_is_relearned_joins_as_if_it_had_always_been_there(tmp_path: Path) -> None:
+def test_a_relearned_model_equals_one_that_was_there_from_the_start(tmp_path: Path) -> None:
     scores, path = tmp_path / "scores", tmp_path / "plans.json"
     joined = {"plan": 2, "models": [{"learner": "arow", "relearned": True}, {"learner": "pa1"}], "taken_at": {"0": 400}}
     path.write_text(json.dumps([PLANS[0], joined]), encoding="utf-8")
@@ -86,7 +86,7 @@ def test_a_model_that_is_relearned_joins_as_if_it_had_always_been_there(tmp_path
     assert [one["score"] for one in lines(scores)][400:] == want[400:]
 
 
-def test_a_stream_split_over_partitions_is_that_of_replay(tmp_path: Path, plans: str) -> None:
+def test_a_stream_is_split_over_partitions_as_by_replay(tmp_path: Path, plans: str) -> None:
     scores = tmp_path / "scores"
     more = "--partitions", "2", "--group", "g", "--accuracy-every", str(EVERY), "--scores", str(scores)
     done = evaluate(SEA, "--plan", plans, *more)
@@ -99,7 +99,7 @@ def test_a_stream_split_over_partitions_is_that_of_replay(tmp_path: Path, plans:
         assert found == expected(values[partition::2], partition, partition)[0]
 
 
-def test_a_files_events_and_the_limit(tmp_path: Path, plans: str) -> None:
+def test_events_of_a_file_are_read_up_to_the_limit(tmp_path: Path, plans: str) -> None:
     """With a schema the events are read as they stand in the file; a bad one keeps its offset."""
     rows, scores = tmp_path / "rows.jsonl", tmp_path / "scores"
     block = next(iter(open_stream(SEA, seed=1).blocks()))

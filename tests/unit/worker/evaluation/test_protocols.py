@@ -92,7 +92,7 @@ def hits(learner: Learner, X: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("rows", [50, 51, 99, 1000, 50_000, 45_312])
-def test_ten_segments_begin_every_fiftieth_and_hold_four_fifths(rows: int) -> None:
+def test_ten_segments_of_four_fifths_begin_at_each_fiftieth(rows: int) -> None:
     found = segments(rows)
     assert [start for start, _ in found] == [math.floor(k * rows / 50) for k in range(1, 11)]
     assert {end - start for start, end in found} == {math.floor(4 * rows / 5)}
@@ -101,7 +101,7 @@ def test_ten_segments_begin_every_fiftieth_and_hold_four_fifths(rows: int) -> No
     assert found[-1][1] <= rows
 
 
-def test_segments_of_a_round_number() -> None:
+def test_segments_of_a_round_number_of_rows_have_exact_bounds() -> None:
     assert segments(50_000)[0] == (1000, 41_000)
     assert segments(50_000)[-1] == (10_000, 50_000)
     assert segments(100, 1) == [(20, 100)]
@@ -144,7 +144,7 @@ def test_block_size_changes_nothing(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_limit_is_as_a_shorter_stream(protocol: str) -> None:
+def test_a_limit_equals_a_shorter_stream(protocol: str) -> None:
     task = job("arow", protocol=protocol, every=100, test_rows=20)
     whole = random_rows()
     assert carry_out(replace(task, rows=500)) == carry_out(task, rows=Rows(whole.X[:500], whole.y[:500]))
@@ -174,7 +174,7 @@ def test_random_learners_start_from_another_seed_in_each_segment(learner: str, r
 # Holdout.
 
 
-def test_holdout_tests_predict_and_learn_nothing() -> None:
+def test_holdout_tests_do_not_learn() -> None:
     stream = Stream(random_rows(), 64)
     task = job("pa1", protocol="holdout", every=100, test_rows=30, noisy=True, opening={"seed": 5})
     outcome = run(lambda _, **__: stream, task)
@@ -228,7 +228,7 @@ def test_prequential_parts_are_partitions() -> None:
             carry_out(job("pa1", partitions=3, protocol=protocol))
 
 
-def test_points_stand_every_so_many_rows_and_are_what_a_shorter_run_ends_with() -> None:
+def test_points_are_taken_at_intervals_and_equal_the_end_of_a_shorter_run() -> None:
     outcome = carry_out(job("pa1", points_every=250, partitions=2))
     assert [(p["partition"], p["offset"]) for p in outcome.points] == [
         (p, half - 1) for half in (125, 250, 375, 500) for p in (0, 1)
@@ -282,14 +282,14 @@ def test_a_part_without_a_value_leaves_no_mean(values: list[float | None]) -> No
 # Small things.
 
 
-def test_rows_are_counted_where_a_stream_does_not_say() -> None:
+def test_rows_are_counted_if_a_stream_does_not_report_its_length() -> None:
     assert count_rows(Stream(random_rows())) == ROWS
     assert count_rows(Stream(random_rows()), 300) == 300
     assert count_rows(Stream(random_rows(), rows=70)) == 70  # taken as given
     assert [len(y) for _, y in first_rows(Stream(random_rows(), 400).blocks(), 500)] == [400, 100]
 
 
-def test_the_command_lists_the_protocols_that_there_are() -> None:
+def test_the_command_lists_all_protocols() -> None:
     assert plan_options.PROTOCOLS == PROTOCOLS
 
 
@@ -305,7 +305,7 @@ def test_the_command_lists_the_protocols_that_there_are() -> None:
         (5, 1, 0, 0),
     ],
 )
-def test_a_plan_of_no_rows_is_not_one_of_unknown_length(
+def test_the_number_of_rows_of_a_plan_is_0_or_unknown(
     known: int | None, skip: int, limit: int | None, rows: int | None
 ) -> None:
     jobs = [Job("memory", Spec("perceptron"), rows=limit, skip=skip)]

@@ -64,7 +64,7 @@ def test_regret_is_the_difference_of_the_losses(loss: str) -> None:
     assert first["regret_against"]["fixed_loss"] == second["regret_against"]["fixed_loss"]
 
 
-def test_more_switches_cost_no_more_and_none_is_the_fixed_model() -> None:
+def test_more_switches_never_raise_the_loss_and_none_is_the_fixed_model() -> None:
     rows = [
         results(ROWS, "--learner", "arow", "--regret", f"square:k={k},window=200")[0]["regret_against"]
         for k in (0, 1, 3, 99)
@@ -76,7 +76,7 @@ def test_more_switches_cost_no_more_and_none_is_the_fixed_model() -> None:
     assert results(ROWS, "--learner", "arow", "--regret", "square:k=0,window=1")[0]["regret_against"] == rows[0]
 
 
-def test_raw_rows_and_the_ball() -> None:
+def test_regret_is_on_raw_rows_without_scaling_and_within_the_ball() -> None:
     row = results(ROWS, "--learner", "arow", "--no-standardize", "--regret", "logistic:k=0")[0]
     assert row["regret_against"]["fixed_loss"] == pytest.approx(by_hand("arow", "logistic", standardize=False)[1])
     tight = results(ROWS, "--learner", "arow", "--no-standardize", "--regret", "logistic:k=0,ball=0.01")[0]
@@ -94,7 +94,7 @@ def test_the_comparators_see_the_mapped_rows() -> None:
     assert mapped["fixed_loss"] == pytest.approx(((seen @ best - y) ** 2).sum() / 2)
 
 
-def test_each_partition_has_its_own() -> None:
+def test_each_partition_has_its_own_regret() -> None:
     rows = results(ROWS, "--learner", "arow", "--partitions", "3", "--regret", "square:k=0")
     for p, row in enumerate(rows):
         lost, least = by_hand("arow", "square", slice(p, None, 3))
@@ -102,7 +102,7 @@ def test_each_partition_has_its_own() -> None:
         assert row["regret"] == pytest.approx(lost - least, abs=1e-3)
 
 
-def test_loss_follows_the_task_and_rows_without_label_are_left_out(tmp_path: Path) -> None:
+def test_the_loss_depends_on_the_task_and_unlabelled_rows_are_left_out(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     lines = [f"{a},{b},{'' if i % 7 == 0 else 2 * a - b}" for i, (a, b) in enumerate(rng.standard_normal((300, 2)))]
     (tmp_path / "r.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
@@ -115,14 +115,14 @@ def test_loss_follows_the_task_and_rows_without_label_are_left_out(tmp_path: Pat
     assert results(ROWS, "--learner", "arow", "--regret")[0]["regret_against"]["loss"] == "logistic"
 
 
-def test_without_labels_there_is_none() -> None:
+def test_without_labels_there_is_no_regret() -> None:
     regret = Regret(parse_hindsight("hinge", Target()), Target())
     block = np.zeros((3, 2)), np.full(3, np.nan), np.zeros((3, 1)), np.ones(3, bool)
     regret.observe("arow", 0, *block)
     assert regret.result("arow", 0)["regret"] is None
 
 
-def test_the_table_has_the_columns_only_if_asked() -> None:
+def test_the_table_has_columns_of_regret_only_on_request() -> None:
     assert "switching" in run(ROWS, "--learner", "arow", "--regret", "hinge").stdout
     assert "switching" not in run(ROWS, "--learner", "arow").stdout
 
@@ -146,7 +146,7 @@ def test_the_table_has_the_columns_only_if_asked() -> None:
         (("--regret", "hinge", "--classes", "3", "--learner", "no_change"), "for two classes or a number, not 3"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(arguments: tuple[str, ...], words: str) -> None:
+def test_conflicting_options_are_refused_in_one_sentence(arguments: tuple[str, ...], words: str) -> None:
     done = run(ROWS, *arguments)
     assert done.exit_code == UsageFailure.exit_code
     assert done.stdout == ""

@@ -93,7 +93,7 @@ CASES: list[tuple[str, str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "task", "model"), CASES, ids=[f"{text}-{task}" for text, task, _ in CASES])
-def test_predicts_what_river_predicts(text: str, task: str, model: Any) -> None:
+def test_predictions_equal_those_of_river(text: str, task: str, model: Any) -> None:
     X, y = rows_of(task)
     score = scores_of(text, task, X, y)
     said = said_by_river(model, task, X, y)
@@ -133,7 +133,7 @@ def test_a_model_without_probabilities_has_none() -> None:
     assert (score[10:].sum(axis=1) == 1.0).all()
 
 
-def test_however_a_stream_is_cut_and_again_after_a_reset() -> None:
+def test_scores_do_not_depend_on_batch_cuts_and_repeat_after_a_reset() -> None:
     X, y = rows_of("binary")
     y[::7] = np.nan
     learner = spec_of(BAGGING).create(*shape_of("binary"), standardize=True)
@@ -149,7 +149,7 @@ def test_however_a_stream_is_cut_and_again_after_a_reset() -> None:
     np.testing.assert_array_equal(whole, other)
 
 
-def test_without_a_seed_it_has_one() -> None:
+def test_a_random_model_without_a_seed_gets_seed_1() -> None:
     X, y = rows_of("binary")
     first = scores_of(BAGGING, "binary", X, y)
     np.testing.assert_array_equal(first, scores_of(f"{BAGGING},seed=1", "binary", X, y))
@@ -170,7 +170,7 @@ for text in sys.argv[1:]:
 """Prints the scores of models."""
 
 
-def test_every_process_computes_the_same() -> None:
+def test_every_process_computes_the_same_scores() -> None:
     # A set of texts has another order in each process: the seed of their hashes differs.
     texts = "river:forest.ARFClassifier:n_models=2", "river:ensemble.SRPClassifier:n_models=2"
     command = [sys.executable, "-c", PROGRAM, *texts]
@@ -204,34 +204,34 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_says_in_one_sentence_what_is_wrong(text: str) -> None:
+def test_a_wrong_spec_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(ParameterError) as error:
         spec_of(text).create(4)
     assert WRONG[text] in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_more_classes_than_it_learns() -> None:
+def test_more_classes_than_the_model_learns_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"it learns two classes, not 3; river:multiclass\.OneVsRestClassifier"):
         spec_of("river:linear_model.ALMAClassifier").create(4, 3)
     with pytest.raises(ParameterError, match="does not learn regression"):
         spec_of("river:linear_model.ALMAClassifier").create(4, task="regression")
 
 
-def test_names_the_extra_if_river_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_river_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "river", None)
     with pytest.raises(ParameterError, match=r"pip install 'driftway\[river\]'"):
         spec_of("river:linear_model.ALMAClassifier").create(4)
 
 
-def test_a_failure_in_a_row_is_a_sentence() -> None:
+def test_a_failure_of_the_model_is_reported_in_one_sentence() -> None:
     learner = spec_of("river:naive_bayes.MultinomialNB").create(2)
     X, y, score = np.array([[1.0, 2.0], [-3.0, 1.0], [1.0, 1.0]]), np.array([0.0, 1.0, 1.0]), np.empty((3, 1))
     with pytest.raises(Failure, match=r"river:naive_bayes\.MultinomialNB has failed at a row after [12] label"):
         learner.predict_then_update(X, y, score)
 
 
-def test_it_has_no_snapshot() -> None:
+def test_models_of_river_have_no_snapshot() -> None:
     learner = spec_of("river:linear_model.ALMAClassifier").create(4)
     with pytest.raises(SnapshotMismatch, match="has no snapshot"):
         learner.snapshot()
@@ -239,7 +239,7 @@ def test_it_has_no_snapshot() -> None:
         learner.restore(b"DWL2")
 
 
-def test_other_specs_stay_what_they_are() -> None:
+def test_specs_of_driftways_learners_are_unchanged() -> None:
     assert not isinstance(spec_of("arow:r=2"), RiverSpec)
     assert spec_of("arow:r=2").text == "arow:r=2"
     spec = spec_of(" river: tree.HoeffdingTreeClassifier : grace_period = 3 ")
@@ -252,7 +252,7 @@ def run(*words: str) -> Any:
     return CliRunner().invoke(main, list(words))
 
 
-def test_beside_the_learners_of_driftway() -> None:
+def test_models_of_river_are_evaluated_beside_driftways_learners() -> None:
     tree_of_river = "river:tree.HoeffdingTreeClassifier:grace_period=50"
     learners = "--learner", "majority_class", "--learner", tree_of_river
     found = run("evaluate", "sea", "--limit", "600", *learners)
@@ -280,7 +280,7 @@ def test_beside_the_learners_of_driftway() -> None:
     ],
     ids=["worker", "train"],
 )
-def test_no_other_command_has_them(words: list[str]) -> None:
+def test_other_commands_refuse_models_of_river(words: list[str]) -> None:
     found = run(*words)
     assert found.exit_code == 2
     assert "models of River are learners of `driftway evaluate --learner` alone" in found.output

@@ -70,7 +70,9 @@ def accuracy(file: str, share: SharingOption | None, partitions: int) -> float:
 
 
 @pytest.mark.parametrize(("stream", "every"), [("sea", 10), pytest.param("electricity", 1, marks=pytest.mark.slow)])
-def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, stream: str, every: int) -> None:
+def test_eight_partitions_that_share_are_nearly_as_accurate_as_one(
+    real_streams: RealStreams, stream: str, every: int
+) -> None:
     file = str(real_streams.file(stream))
     one, alone = accuracy(file, None, 1), accuracy(file, None, 8)
     shared = accuracy(file, SharingOption("average", every), 8)
@@ -93,7 +95,7 @@ def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, s
         ),
     ],
 )
-def test_wrong_options_get_a_sentence(options: tuple[str, ...], sentence: str) -> None:
+def test_wrong_options_are_refused_in_one_sentence(options: tuple[str, ...], sentence: str) -> None:
     learner = () if "--learner" in options else ("--learner", "dfop")
     done = CliRunner().invoke(main, ["evaluate", "sea", "--limit", "50", *learner, *options])
     assert done.exit_code != 0

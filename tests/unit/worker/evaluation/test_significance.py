@@ -50,7 +50,7 @@ DEMSAR = np.array(
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 9, 30.5, 400])
-def test_tails_are_those_of_scipy(df):
+def test_tail_probabilities_equal_those_of_scipy(df):
     for x in (0.0, 0.01, 0.3, 1.0, 2.262, 5.0, 9.28, 80.0, 390.0, 900.0):
         assert chi_square_tail(x, df) == pytest.approx(stats.chi2.sf(x, df), rel=1e-9, abs=1e-15)
         assert student_tails(-x, df) == pytest.approx(2 * stats.t.sf(x, df), rel=1e-9, abs=1e-300)
@@ -58,20 +58,20 @@ def test_tails_are_those_of_scipy(df):
             assert f_tail(x, df, other) == pytest.approx(stats.f.sf(x, df, other), rel=1e-8, abs=1e-15)
 
 
-def test_tails_at_their_ends():
+def test_tail_probabilities_are_exact_at_the_ends():
     assert chi_square_tail(math.inf, 1) == 0.0
     assert student_tails(math.inf, 9) == 0.0
     assert student_tails(0.0, 9) == 1.0
     assert (f_tail(math.inf, 6, 4), f_tail(0.0, 6, 4)) == (0.0, 1.0)
 
 
-def test_ranks_share_what_is_equal():
+def test_equal_values_share_their_mean_rank():
     rows = np.random.default_rng(1).integers(0, 4, (50, 6)).astype(float)
     assert np.array_equal(ranks(rows), stats.rankdata(-rows, axis=1))
     assert np.array_equal(ranks(rows, larger_is_better=False), stats.rankdata(rows, axis=1))
 
 
-def test_friedman_on_the_worked_example():
+def test_friedmans_test_gives_the_worked_example():
     found = friedman(DEMSAR)
     assert found.ranks == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
     assert found.chi_square == pytest.approx(9.28, abs=0.005)
@@ -81,19 +81,19 @@ def test_friedman_on_the_worked_example():
     assert found.p_F < 0.05  # the paper: 3.69 exceeds the critical value 2.85
 
 
-def test_critical_difference_of_the_worked_example():
+def test_the_critical_difference_is_that_of_the_worked_example():
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
     assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=0.005)
 
 
-def test_friedman_without_ties_is_that_of_scipy():
+def test_friedmans_test_without_ties_equals_that_of_scipy():
     rows = np.random.default_rng(2).standard_normal((12, 5)) + np.arange(5) * 0.3
     found = friedman(rows, larger_is_better=False)
     reference = stats.friedmanchisquare(*rows.T)
     assert (found.chi_square, found.p) == (pytest.approx(reference.statistic), pytest.approx(reference.pvalue))
 
 
-def test_friedman_of_one_order_everywhere():
+def test_friedmans_test_of_equal_orders_has_the_least_p():
     found = friedman(np.tile([3.0, 2.0, 1.0], (7, 1)))
     assert (found.F, found.p_F) == (math.inf, 0.0)
     assert friedman(np.ones((3, 3))).p == 1.0
@@ -105,7 +105,7 @@ def test_q_is_the_studentized_range(level):
         assert stats.studentized_range.sf(q * math.sqrt(2), k, np.inf) == pytest.approx(level, abs=3e-4), k
 
 
-def test_groups_that_do_not_differ():
+def test_groups_without_a_difference_are_those_of_the_worked_example():
     # At level 0.10 C4.5 differs from both that use m (Demsar 2006, section 3.2.4); cf lies between.
     assert alike([3.143, 2.000, 2.893, 1.964], critical_difference(4, 14, 0.10)) == [(3, 1, 2), (2, 0)]
     assert alike([1.0, 2.0, 3.0], 1.5) == [(0, 1), (1, 2)]
@@ -113,7 +113,7 @@ def test_groups_that_do_not_differ():
     assert alike([1.0, 2.0, 3.0], 0.5) == []
 
 
-def test_paired_t_is_that_of_scipy():
+def test_the_paired_t_test_equals_that_of_scipy():
     rng = np.random.default_rng(3)
     seen = set()
     for shift in (-1.0, -0.3, 0.0, 0.3, 1.0):
@@ -128,7 +128,7 @@ def test_paired_t_is_that_of_scipy():
     assert seen == {WIN, TIE, LOSS}
 
 
-def test_paired_t_without_spread():
+def test_the_paired_t_test_without_variance_is_certain_or_undecided():
     assert paired_t([1.0, 2.0], [1.0, 2.0]).verdict == TIE
     assert paired_t([2.0, 3.0], [1.0, 2.0]).verdict == WIN
     assert paired_t([1.0, 2.0], [2.0, 3.0]).verdict == LOSS
@@ -151,7 +151,7 @@ def test_robustness_is_the_share_of_the_worst():
         lambda: critical_difference(3, 5, 0.01),
     ],
 )
-def test_what_cannot_be_tested_is_refused(call):
+def test_input_that_cannot_be_tested_is_refused(call):
     with pytest.raises(ValueError, match=r"needs two or more|no q for"):
         call()
 

@@ -54,7 +54,7 @@ def mistakes(file: model_file.ModelFile, X: np.ndarray, y: np.ndarray) -> int:
 # What it makes.
 
 
-def test_a_model_is_trained_scaled_and_told(tmp_path: Path) -> None:
+def test_a_model_is_trained_scaled_and_reported(tmp_path: Path) -> None:
     X, y = rows_of(ROWS)
     found, file = trained(ROWS, "--limit", "2000", "--test-skip", "2000", out=tmp_path / "m.driftway")
     state = file.model().champion.state
@@ -70,7 +70,7 @@ def test_a_model_is_trained_scaled_and_told(tmp_path: Path) -> None:
     assert found["seconds"] >= 0.0
 
 
-def test_the_file_says_where_it_comes_from_and_starts_a_model(tmp_path: Path) -> None:
+def test_the_file_has_its_origin_and_starts_a_model(tmp_path: Path) -> None:
     found, file = trained(ROWS, "--skip", "10", "--limit", "500", "--seed", "4", out=tmp_path / "m.driftway")
     origin = file.origin
     assert origin is not None
@@ -86,7 +86,7 @@ def test_the_file_says_where_it_comes_from_and_starts_a_model(tmp_path: Path) ->
     assert outputs.rows == 50
 
 
-def test_quadratic_features_and_parameters(tmp_path: Path) -> None:
+def test_quadratic_features_and_parameters_of_the_algorithm_apply(tmp_path: Path) -> None:
     linear, _ = trained("mixed:rows=1500", out=tmp_path / "l.driftway")
     found, file = trained(
         "mixed:rows=1500", "--features", "quadratic", "--algorithm", "ii:phi_max=7", out=tmp_path / "q.driftway"
@@ -98,7 +98,7 @@ def test_quadratic_features_and_parameters(tmp_path: Path) -> None:
     assert file.model().settings.specs[0].text == "scaled:quadratic_perceptron:ties=correct"
 
 
-def test_any_learner_of_two_classes_is_converted(tmp_path: Path) -> None:
+def test_any_binary_learner_can_be_trained(tmp_path: Path) -> None:
     found, file = trained(ROWS, "--learner", "pa1:C=0.5", "--algorithm", "i", out=tmp_path / "m.driftway")
     assert found["learner"] == "pa1:C=0.5"
     model = file.model().champion
@@ -118,7 +118,7 @@ def test_the_same_options_give_the_same_bytes_and_another_seed_others(tmp_path: 
     assert other != first
 
 
-def test_labels_names_and_what_was_left_out(tmp_path: Path) -> None:
+def test_labels_names_and_left_out_rows_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "shop.csv"
     lines = ["b,a,bought"] + [f"{i},{i % 7},{'yes' if i > 50 else 'no'}" for i in range(100)]
     lines += ["1,,yes", "2,3,", "4,5,"]
@@ -142,13 +142,13 @@ def test_labels_names_and_what_was_left_out(tmp_path: Path) -> None:
     np.testing.assert_allclose(model.champion.state["scaled.mean"], [np.mean([i % 7 for i in range(100)]), 49.5])
 
 
-def test_an_algorithm_that_is_stopped_by_its_own_limit_says_so(tmp_path: Path) -> None:
+def test_an_algorithm_stopped_by_its_own_limit_is_reported(tmp_path: Path) -> None:
     done = run(ROWS, "--algorithm", "i:max_passes=1", "--out", str(tmp_path / "m.driftway"))
     assert done.exit_code == 0
     assert "its guarantee does not hold" in done.stderr
 
 
-def test_held_out_rows_of_another_file(tmp_path: Path) -> None:
+def test_rows_of_another_stream_can_be_held_out(tmp_path: Path) -> None:
     found, file = trained(
         ROWS, "--test", "sea:rows=700", "--test-limit", "600", "--seed", "3", out=tmp_path / "m.driftway"
     )
@@ -192,7 +192,7 @@ def test_held_out_rows_of_another_file(tmp_path: Path) -> None:
         (("waveform:rows=500",), 2, "is neither 0 nor 1: training takes two classes"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(
+def test_conflicting_options_are_refused_in_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
     done = run(*arguments, "--out", str(tmp_path / "m.driftway"))
@@ -202,7 +202,7 @@ def test_what_does_not_fit_is_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
     out = tmp_path / "m.driftway"
     out.write_bytes(b"precious")
     done = run(ROWS, "--out", str(out))
@@ -242,7 +242,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
-def test_a_run_that_was_struck_ends_in_the_same_bytes(tmp_path: Path, how: str, undisturbed: bytes) -> None:
+def test_a_killed_run_that_is_resumed_ends_with_the_same_bytes(tmp_path: Path, how: str, undisturbed: bytes) -> None:
     out = tmp_path / "m.driftway"
     interrupted(out, how)
     again = run(*LONG, "--out", str(out))

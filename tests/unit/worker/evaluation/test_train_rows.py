@@ -74,7 +74,7 @@ def test_skip_and_limit_take_the_rows_between_across_blocks(skip: int, limit: in
     assert (origin["from"], origin["to"]) == (skip, end)
 
 
-def test_a_limit_beyond_the_end_takes_what_there_is() -> None:
+def test_a_limit_beyond_the_end_takes_all_rows() -> None:
     rows = rows_of("sea:rows=100", 40, 1000)
     assert len(all_of(rows)[1]) == 60 == rows.length
     assert (rows.origin()["from"], rows.origin()["to"]) == (40, 100)
@@ -85,7 +85,7 @@ def test_skipping_everything_is_refused() -> None:
         list(rows_of("sea:rows=100", 100).blocks())
 
 
-def test_a_label_that_is_no_class_is_named_with_its_row(tmp_path: Path) -> None:
+def test_the_refusal_of_a_label_that_is_no_class_names_its_row(tmp_path: Path) -> None:
     file = tmp_path / "three.csv"
     file.write_text("a,y\n1,0\n2,1\n3,2\n")
     with pytest.raises(UsageFailure, match=r"label 2 in row 2 of .*three.csv is neither 0 nor 1: .*--labels"):
@@ -108,7 +108,7 @@ def test_a_label_that_is_no_class_is_named_with_its_row(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_no_usable_row_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_no_usable_row_is_reported_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "useless.csv"
     file.write_text(text)
     rows = rows_of(file)
@@ -137,12 +137,12 @@ def test_a_bound_is_an_offset_or_a_time(text: str | None, expected: OffsetBound 
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "²", "2026-13-01"])
-def test_what_is_neither_is_refused(text: str) -> None:
+def test_other_bounds_are_refused(text: str) -> None:
     with pytest.raises(UsageFailure, match=r"--to .*: write an offset such as 500000, or a time"):
         OffsetBound.parse(text, "--to")
 
 
-def test_a_range_that_is_empty_as_written_is_refused() -> None:
+def test_an_empty_range_is_refused() -> None:
     require_order(OffsetBound(3, None), OffsetBound(4, None))
     require_order(OffsetBound(3, None), OffsetBound(None, 1))  # unknown until the log is queried
     require_order(None, OffsetBound(0, None))
@@ -165,7 +165,7 @@ def test_an_unfinished_run_is_read_back(tmp_path: Path) -> None:
         one.require_same({"seed": 1, "limit": 5}, path)
 
 
-def test_every_damage_of_a_resume_file_is_detected(tmp_path: Path) -> None:
+def test_any_damage_of_a_resume_file_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "m.partial"
     with pytest.raises(UsageFailure, match="nothing to resume"):
         ResumeFile.read(path)

@@ -49,7 +49,7 @@ def results() -> online_to_batch.Results:
     return measure(TableRequest(opener, Path(), processes=1), seeds=2)
 
 
-def test_every_algorithm_runs_on_what_is_there(results: online_to_batch.Results) -> None:
+def test_every_algorithm_runs_on_the_available_streams(results: online_to_batch.Results) -> None:
     assert set(results) == {(base, "phishing", one) for base in BASES for one in algorithms(base, "phishing")}
     assert {len(found) for found in results.values()} == {2}
     ii = results["linear", "phishing", "ii:phi_max=100"][0]
@@ -64,7 +64,7 @@ def test_every_algorithm_runs_on_what_is_there(results: online_to_batch.Results)
     assert (one.error, one.passes) == (ii.curve[0][2], ii.curve[0][4])  # Algorithm I is II with one copy of each row
 
 
-def test_nothing_there_is_a_sentence() -> None:
+def test_without_any_stream_the_table_is_refused() -> None:
     def nothing(name: str, **_: Any) -> Any:
         raise UsageFailure(f"there is no stream {name}")
 
@@ -72,7 +72,7 @@ def test_nothing_there_is_a_sentence() -> None:
         measure(TableRequest(nothing, Path()))
 
 
-def test_seconds_of_a_phi_are_those_after_its_last_pass() -> None:
+def test_the_seconds_of_a_phi_end_with_its_last_pass() -> None:
     report = {
         "curve": [
             {"phi": 1, "errors": 5, "passes": 2, "mistakes": 9},
@@ -87,12 +87,12 @@ def test_seconds_of_a_phi_are_those_after_its_last_pass() -> None:
 @pytest.mark.parametrize(
     ("mean", "outside"), [(5.0, False), (5.2, False), (5.204, False), (5.21, True), (4.79, True), (4.8, False)]
 )
-def test_outside_is_beyond_two_deviations(mean: float, outside: bool) -> None:
+def test_figures_beyond_two_deviations_are_outside(mean: float, outside: bool) -> None:
     assert is_outside(mean, PublishedFigure(5.0, 0.1, "")) is outside
     assert not is_outside(mean, PublishedFigure(5.0, None, ""))
 
 
-def test_the_page_shows_ours_beside_theirs_and_marks_what_is_outside(results: online_to_batch.Results) -> None:
+def test_the_page_shows_published_and_own_figures_and_marks_differences(results: online_to_batch.Results) -> None:
     text = page(results, "picture.png", 12.0, 2)
     assert "![Empirical error against running time](picture.png)" in text
     assert "in 12 s on 2 processes" in text
@@ -106,7 +106,7 @@ def test_the_page_shows_ours_beside_theirs_and_marks_what_is_outside(results: on
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith("|"))
 
 
-def test_a_page_whose_figures_agree_marks_none(results: online_to_batch.Results) -> None:
+def test_a_page_whose_figures_agree_has_no_marks(results: online_to_batch.Results) -> None:
     curve = tuple(
         (phi, 0.0596 if phi < 5 else 0.0575 if phi < 100 else 0.0568, 0.0596, 0.1 * phi, 12) for phi in range(1, 101)
     )
@@ -128,7 +128,7 @@ def test_a_page_whose_figures_agree_marks_none(results: online_to_batch.Results)
     assert surpassed(runs, [("linear", "phishing")]).endswith(ending)
 
 
-def test_a_heavy_case_is_cut_and_the_page_says_so(results: online_to_batch.Results) -> None:
+def test_expensive_cases_are_shortened_and_the_page_says_so(results: online_to_batch.Results) -> None:
     (base, data), cut = next((case, cut) for case, cut in LIMITS.items() if cut.phi_max < 100)
     assert limits_of(base, data) == cut
     assert f"ii:phi_max={cut.phi_max}" in algorithms(base, data)

@@ -47,7 +47,7 @@ def counts(result: dict[str, Any]) -> tuple[int, ...]:
 
 @pytest.mark.usefixtures("forked_jobs")
 @pytest.mark.parametrize("way", WAYS)
-def test_a_loss_of_more_than_a_fifth_is_one_sentence(half: Path, way: tuple[str, ...]) -> None:
+def test_more_than_a_fifth_of_unused_rows_is_reported_in_one_sentence(half: Path, way: tuple[str, ...]) -> None:
     done = run("evaluate", half, "--learner", "arow", "--learner", "pa1", "--json", *way)
     assert done.exit_code == 0, done.output
     assert done.stderr == f"driftway: {HALF.format(half)}\n"
@@ -76,13 +76,13 @@ def test_regression_and_grids_fail_too(unlabelled: Path, half: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, f"driftway: {HALF.format(half)}\n")
 
 
-def test_there_is_no_picture_and_no_table_of_nothing(unlabelled: Path, tmp_path: Path) -> None:
+def test_without_usable_rows_no_picture_and_no_table_is_written(unlabelled: Path, tmp_path: Path) -> None:
     done = run("evaluate", unlabelled, "--learner", "arow", "--curves", tmp_path / "c.svg", "--csv", tmp_path / "c.csv")
     assert (done.exit_code, done.stderr) == (1, f"driftway: {NONE.format(unlabelled)}\n")
     assert list(tmp_path.glob("c.*")) == [], "nor a table"
 
 
-def test_the_other_streams_are_shown(unlabelled: Path, half: Path) -> None:
+def test_results_of_the_other_streams_are_shown(unlabelled: Path, half: Path) -> None:
     done = run("evaluate", "sea:rows=500", unlabelled, half, "--learner", "arow")
     assert (done.exit_code, done.stderr.splitlines()) == (
         1, [f"driftway: {sentence}" for sentence in (HALF.format(half), NONE.format(unlabelled))]
@@ -92,7 +92,7 @@ def test_the_other_streams_are_shown(unlabelled: Path, half: Path) -> None:
     assert sea.split()[2:4] == ["500", "500"]
 
 
-def test_nothing_is_reported_about_a_stream_in_order(tmp_path: Path) -> None:
+def test_nothing_is_reported_if_all_rows_are_used(tmp_path: Path) -> None:
     assert run("evaluate", "sea:rows=500", "--learner", "arow").stderr == ""
     path = tmp_path / "x.csv"
     path.write_text("a,y\n" + "".join(f"{i % 7},{'' if i % 5 == 4 else i % 2}\n" for i in range(100)))
@@ -124,7 +124,7 @@ def test_missing_features_are_counted_whether_filled_in_or_rejected(tmp_path: Pa
     assert "rejected; the first, row 5: a is missing" in skipping.stderr
 
 
-def test_a_label_that_is_no_class_is_the_first_reason(tmp_path: Path) -> None:
+def test_a_label_that_is_no_class_is_reported_first(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps({"a": i % 7, "y": "up"}) + "\n" for i in range(ROWS)))
     done = run("evaluate", path, "--feature", "a", "--labels", "no,yes", "--learner", "arow")
@@ -136,7 +136,7 @@ def test_a_label_that_is_no_class_is_the_first_reason(tmp_path: Path) -> None:
     assert wanted in done.stderr
 
 
-def test_trainings_say_what_was_lost(half: Path, unlabelled: Path, tmp_path: Path) -> None:
+def test_training_reports_unused_rows(half: Path, unlabelled: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.driftway"
     done = run("train", half, "--out", out, "--json")
     assert done.exit_code == 0, done.output

@@ -44,13 +44,13 @@ def nodes(part: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(one)
 
 
-def test_the_document_is_what_the_code_makes() -> None:
+def test_the_generated_document_is_up_to_date() -> None:
     assert PAGE.exists(), f"make it with: {COMMAND}"
     if PAGE.read_text(encoding="utf-8") != page():
         pytest.fail(f"asyncapi.json differs from the code; make it anew with: {COMMAND}", pytrace=False)
 
 
-def test_every_reference_leads_somewhere_and_every_topic_is_there() -> None:
+def test_every_reference_resolves_and_every_topic_is_described() -> None:
     whole = described()
     references = [node["$ref"] for node in nodes(whole) if "$ref" in node]
     assert references
@@ -119,7 +119,7 @@ def test_plans_fit() -> None:
         check("plan", plan.write())
 
 
-def test_what_is_inferred() -> None:
+def test_schemas_are_inferred_from_records() -> None:
     found = infer([{"a": 1, "b": 1.5}, {"a": 2, "c": [{"d": None}, {"d": "x"}], "drift": {"ddm": 1, "adwin": 2}}])
     assert found == {
         "type": "object",

@@ -43,7 +43,7 @@ def attributes_of(headers: Any) -> dict[str, bytes]:
     return found
 
 
-def test_each_prediction_has_the_attributes_that_the_binding_asks_for() -> None:
+def test_each_prediction_has_the_attributes_that_the_binding_requires() -> None:
     offsets = np.arange(4) + 10
     found = cloud_event_headers(SOURCE, b"application/json", (3, offsets, np.array(TIMES)))
     for place, one in enumerate(found):
@@ -64,7 +64,7 @@ def test_a_time_that_rfc_3339_cannot_write_is_left_out(time: int) -> None:
     assert len(found) == 5
 
 
-def test_what_an_event_says_of_itself_is_not_passed_on_as_of_its_prediction() -> None:
+def test_attributes_of_an_event_are_not_passed_on_to_its_prediction() -> None:
     of_event = ("ce_id", b"a"), ("ce_source", b"/x"), ("ce_subject", b"s"), ("content-type", b"text/xml")
     others = ("traceparent", b"00-1-2-01"), ("ce_traceparent", b"00-3-4-01"), ("trace", None)
     place = 0, np.array([1, 2]), np.array([0, 0])
@@ -90,7 +90,7 @@ def test_each_format_has_its_media_type(form: str, media: bytes) -> None:
 
 
 @pytest.mark.parametrize("cuts", [[], [1, 7, 30]])
-def test_those_of_challengers_tell_their_predictions_apart(cuts: list[int]) -> None:
+def test_ids_of_challengers_predictions_are_distinct(cuts: list[int]) -> None:
     settings = model_settings("pa1", "arow", "no_change", emit="all", cloudevents=SOURCE, pass_headers=("trace",))
     whole = records(events(40), headers=[(("trace", b"%d" % i), ("more", b"")) for i in range(40)])
     model = Model(settings, 3)
@@ -129,7 +129,7 @@ ERRORS = [f"__streams.errors.{name}" for name in ("exception", "message", "stack
 """As in `ExceptionHandlerUtils` of Kafka Streams."""
 
 
-def test_a_rejection_has_all_names_of_the_kip_behind_its_own() -> None:
+def test_a_rejection_has_all_headers_of_the_kip_after_its_own() -> None:
     own = ("trace", b"1"), ("__streams.errors.topic", b"earlier")
     plain = record_of(rejected(*own), "EVENTS", 2)
     found = record_of(rejected(*own), "EVENTS", 2, form=KAFKA_STREAMS)
@@ -154,20 +154,20 @@ def test_a_rejection_has_all_names_of_the_kip_behind_its_own() -> None:
     assert streams_headers(plain.headers) == streams_headers(found.headers)
 
 
-def test_that_of_a_label_says_where_the_label_was() -> None:
+def test_a_rejected_label_names_its_own_topic_and_offset() -> None:
     found = dict(record_of(rejected(label_offset=40), "EVENTS", 2, "LABELS", KAFKA_STREAMS).headers)
     assert found["__streams.errors.topic"] == b"LABELS"
     assert found["__streams.errors.offset"] == b"40"
 
 
-def test_one_that_was_cut_keeps_them() -> None:
+def test_a_truncated_rejection_keeps_these_headers() -> None:
     large = RejectedEvent("not JSON", 1, b"?" * 5000, b"k", 1, None, (("trace", b"x" * 2000),))
     cut = record_of(large, "EVENTS", 0, form=KAFKA_STREAMS).within(1000)
     assert [name for name, _ in cut.headers if name.startswith("__streams")] == ERRORS
     assert not own_headers(cut.headers)
 
 
-def test_other_forms_are_refused() -> None:
+def test_other_values_of_rejected_headers_are_refused() -> None:
     done = CliRunner().invoke(main, ["worker", "--input", "x", "--group", "g", "--rejected-headers", "connect"])
     assert done.exit_code == 2
     assert "plain" in done.output

@@ -134,7 +134,7 @@ def test_first_event_that_fixes_no_schema_is_rejected(value: bytes, words: str) 
     assert decoder.schema is None
 
 
-def test_reason_stays_short_however_long_the_names_are() -> None:
+def test_a_reason_is_short_however_long_the_names_are() -> None:
     """It is sent as a header next to the event itself, and both must fit into one record."""
     long = "n" * 900_000
     for value in (json.dumps({"x": {long: 1}}), json.dumps({"x": {"a": 1, long: 1}})):

@@ -77,7 +77,7 @@ def test_a_packed_prediction_with_a_field_that_is_not_known_is_refused() -> None
         decode_predictions([bytes(value)])
 
 
-def test_texts_of_sets() -> None:
+def test_sets_are_written_as_lists_of_labels() -> None:
     members = np.array([[True, False, True], [False, False, False], [True, True, True]])
     text, bounds = set_texts(members, [b'"a"', b"-1", b'"\\u00e9"'])
     assert [text[start:end].tobytes() for start, end in bounds.T] == [b'"a","\\u00e9"', b"", b'"a",-1,"\\u00e9"']

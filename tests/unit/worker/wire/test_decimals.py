@@ -59,14 +59,14 @@ def test_ordinary_doubles_are_decided_by_the_kernel(value: float) -> None:
 
 @MANY
 @given(st.integers(0, 10**20), st.integers(-340, 340), st.sampled_from(["e", "E", "e+", "E-"]))
-def test_any_significand_and_exponent(w: int, q: int, sign: str) -> None:
+def test_any_significand_and_exponent_are_read_as_by_float(w: int, q: int, sign: str) -> None:
     check(f"{w}{sign[0]}{q}")
     check(f"-{w}{sign}{abs(q)}")
 
 
 @MANY
 @given(st.text("0123456789", min_size=1, max_size=24), st.text("0123456789", max_size=24), st.integers(-320, 320))
-def test_any_cut_into_whole_and_fraction(whole: str, fraction: str, q: int) -> None:
+def test_any_position_of_the_decimal_point_is_read(whole: str, fraction: str, q: int) -> None:
     text = (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
     check(text)
     check(f"{text}e{q}")
@@ -85,7 +85,7 @@ def test_half_way_between_two_doubles_is_rounded_to_even(mantissa: int, exponent
 
 @pytest.mark.parametrize("power", range(48, 70))
 @pytest.mark.parametrize("off", [-1, 0, 1])
-def test_powers_of_two_around_the_width_of_a_word(power: int, off: int) -> None:
+def test_powers_of_two_around_the_width_of_a_word_are_read(power: int, off: int) -> None:
     """Where the digits overflow 63 or 64 bits, into a negative or a small number."""
     for text in (f"{2**power + off}", f"{2**power + off}e-3", f"0.{2**power + off}", f"{2**power + off}00"):
         check(text)
@@ -102,7 +102,7 @@ def test_ties_of_short_integers_are_decided_and_even(whole: int) -> None:
     "text",
     ["12345678901234567890", "0.12345678901234567890", "1e400", "1e-400", "4e-324", "1e0001", "-0", "-0.0", "-0e7"],
 )
-def test_what_may_be_left_undecided_is_left(text: str) -> None:
+def test_hard_cases_are_left_undecided(text: str) -> None:
     assert read(text)[0] == -1
 
 
@@ -157,7 +157,7 @@ def test_any_byte_ends_any_number_of_digits(front: str) -> None:
 
 
 @pytest.mark.parametrize("n", [17, 18, 19, 20, 21, 24, 25, 39, 40, 1_000, 100_000])
-def test_digits_beyond_a_word_are_left_and_zeros_in_front_are_none(n: int) -> None:
+def test_more_digits_than_a_word_holds_are_left_undecided_and_leading_zeros_do_not_count(n: int) -> None:
     """A value modulo 2^64 must never pass for the number itself."""
     for digits in ("9" * n, "1" + "0" * (n - 1), "18446744073709551617" + "0" * n, "0" * n + "18446744073709551617"):
         check(f"0.{digits}", decided=len(digits.lstrip("0")) <= 19)

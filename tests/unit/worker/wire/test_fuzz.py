@@ -156,7 +156,7 @@ def mixture(chance: random.Random, name: str, n: int) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_mutated_events_are_predicted_or_rejected_and_leave_no_trace(name: str) -> None:
+def test_mutated_events_are_predicted_or_rejected_and_affect_no_other(name: str) -> None:
     predicted, rejected = examine(name, mixture(random.Random(11), name, DEFAULT_RECORDS))
     assert predicted > DEFAULT_RECORDS // 4
     assert rejected > DEFAULT_RECORDS // 4
@@ -164,7 +164,7 @@ def test_mutated_events_are_predicted_or_rejected_and_leave_no_trace(name: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_hundred_thousand_mutated_events(name: str) -> None:
+def test_a_hundred_thousand_mutated_events_are_predicted_or_rejected(name: str) -> None:
     seed = int(os.environ.get("DRIFTWAY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
     print(f"DRIFTWAY_FUZZ_SEED={seed}")
     rng = random.Random(seed)
@@ -185,7 +185,7 @@ quick = examples(60, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("name", SETTINGS)
 @quick
 @given(odd=hostile, batch=st.integers(1, 60))
-def test_anything_at_all_among_good_events(name: str, odd: list[bytes | None], batch: int) -> None:
+def test_arbitrary_bytes_among_good_events_affect_no_other(name: str, odd: list[bytes | None], batch: int) -> None:
     good = good_events(name)
     values: list[bytes | None] = [good[0]]
     for i, value in enumerate(odd):
@@ -196,7 +196,7 @@ def test_anything_at_all_among_good_events(name: str, odd: list[bytes | None], b
 @pytest.mark.parametrize("form", [JSON, PACKED])
 @quick
 @given(odd=hostile)
-def test_anything_at_all_as_the_first_event(form: str, odd: list[bytes | None]) -> None:
+def test_arbitrary_bytes_may_come_first(form: str, odd: list[bytes | None]) -> None:
     out = Model(model_settings("pa1", form=form), 3).advance(records(odd))
     outcomes = {read_json(line)["offset"] for line in out.predictions} | {one.offset for one in out.rejected}
     assert outcomes == set(range(len(odd)))
@@ -229,19 +229,19 @@ def test_a_first_event_of_a_hundred_thousand_names_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("form", [JSON, PACKED])
-def test_as_many_features_as_a_first_event_may_have(form: str) -> None:
+def test_the_largest_allowed_first_event_is_accepted(form: str) -> None:
     out = Model(model_settings("pa1", form=form), 3).advance(records([wide(form, MAX_FEATURES)]))
     assert len(out.predictions) == 1
 
 
-def test_the_option_allows_more() -> None:
+def test_the_option_raises_the_limit_of_features() -> None:
     d = MAX_FEATURES + 1
     out = Model(model_settings("pa1", n_features=d), 3).advance(records([wide(JSON, d)]))
     assert len(out.predictions) == 1
 
 
 @pytest.mark.parametrize("d", [10**7, 10**10, 10**18])
-def test_a_state_too_large_to_allocate_is_one_sentence(d: int) -> None:
+def test_a_state_too_large_to_allocate_is_reported_in_one_sentence(d: int) -> None:
     with pytest.raises(Failure, match=rf"^the state of dfop over {d:,} features cannot be allocated: .+") as caught:
         Model(model_settings("dfop", n_features=d), 3)
     assert caught.value.exit_code == 1

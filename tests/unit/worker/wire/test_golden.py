@@ -100,7 +100,7 @@ NAMES = ("", "_regression", "_probability", "_set", "_interval")
 
 
 @pytest.mark.parametrize("name", [f"prediction{name}" for name in NAMES])
-def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_say(name: str) -> None:
+def test_published_packed_predictions_are_still_read_and_equal_the_json_ones(name: str) -> None:
     fields = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = packed.decode_predictions([(FOLDER / f"{name}.packed").read_bytes()])
     assert found.kind.tolist() == [packed.NUMBER if {"regression", "interval"} & {*name.split("_")} else packed.CLASS]

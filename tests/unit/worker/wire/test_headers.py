@@ -56,7 +56,7 @@ def predicted(outputs: list[Outputs | None]) -> dict[int, tuple[Header, ...]]:
 
 @examples(100)
 @given(st.lists(OWN, max_size=6), st.sets(st.sampled_from(NAMES)))
-def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]], names: set[str]) -> None:
+def test_headers_of_the_given_names_are_passed_in_order(headers: list[list[Header]], names: set[str]) -> None:
     found = passed_headers(headers, names)
     assert found == [tuple(one for one in own if one[0] in names) for own in headers]
     assert passed_headers(headers, ["*"]) == headers
@@ -66,14 +66,16 @@ def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]
 @pytest.mark.parametrize("model", [ALL, SOME], ids=["all", "some"])
 @settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 60), max_size=8))
-def test_each_prediction_has_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
+def test_each_prediction_has_the_headers_of_its_event_however_records_are_cut(
+    model: ModelSettings, cuts: list[int]
+) -> None:
     made = Model(model, 3)
     found = predicted([made.advance(part) for part in pieces(WHOLE, cuts)])
     passed = passed_headers(HEADERS, model.pass_headers) or ()
     assert found == {i: tuple(passed[i]) for i in GOOD}
 
 
-def test_outputs_one_after_the_other_keep_them() -> None:
+def test_joined_outputs_keep_their_headers() -> None:
     parts = [Model(ALL, 3).advance(part) for part in (WHOLE.before(1), WHOLE.before(20).after(1), WHOLE.after(20))]
     assert predicted([joined(*parts)]) == {i: HEADERS[i] for i in GOOD}
     assert joined(*(replace(part, headers=None) for part in parts)).headers is None
@@ -87,7 +89,7 @@ def test_headers_are_not_read_without_the_option() -> None:
     assert SOME.reads_headers
 
 
-def test_they_are_no_part_of_the_state() -> None:
+def test_headers_are_not_part_of_the_state() -> None:
     before, after = Model(ALL, 3), Model(model_settings(), 3)
     before.advance(WHOLE)
     assert before.identity() == Model(SOME, 3).identity() | {"states": before.identity()["states"]}
@@ -96,13 +98,13 @@ def test_they_are_no_part_of_the_state() -> None:
 
 
 @pytest.mark.parametrize("names", [("",), ("a", "a"), ("*", "a"), ("a", "")])
-def test_names_that_make_no_sense_are_refused(names: tuple[str, ...]) -> None:
+def test_invalid_names_of_headers_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(UsageFailure, match="pass-headers"):
         model_settings(pass_headers=names)
 
 
 @pytest.mark.parametrize("since", [0, 21])
-def test_what_is_written_again_has_them_too(since: int) -> None:
+def test_outputs_completed_by_a_restore_have_their_headers(since: int) -> None:
     """Also if the setting has changed since: the new one applies from the restore on."""
     there = {(offset, None) for offset in range(since + 2, since + 7)}
     repair = MissingOutputs(since, 40, {Topics("EVENTS", "g").predictions: there})
@@ -133,7 +135,9 @@ def lazily(read: list[int]) -> LazyHeaders:
 @pytest.mark.parametrize("model", [ALL, model_settings()], ids=["asked", "not-asked"])
 @settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 60), max_size=8))
-def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
+def test_a_rejection_has_the_headers_of_its_event_however_records_are_cut(
+    model: ModelSettings, cuts: list[int]
+) -> None:
     """Read on access, only those of the rejected records are read."""
     read: list[int] = []
     for whole in (WHOLE, replace(WHOLE, headers=lazily(read))):
@@ -149,7 +153,7 @@ def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: Mod
 
 @examples(100)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=6))
-def test_joined_columns_read_on_access_and_let_go_of_polls_without_records(slices: list[tuple[int, int, int]]) -> None:
+def test_joined_columns_read_on_access_and_release_polls_without_records(slices: list[tuple[int, int, int]]) -> None:
     parts: list[tuple[Headers | None, int]] = []
     expected: list[Sequence[Header]] = []
     for start, end, kind in slices:
@@ -178,5 +182,5 @@ def test_joined_columns_read_on_access_and_let_go_of_polls_without_records(slice
         ((("headers", None),), False),
     ],
 )
-def test_a_rejection_says_whether_it_is_whole(headers: tuple[Header, ...], whole: bool) -> None:
+def test_a_rejection_says_whether_it_is_complete(headers: tuple[Header, ...], whole: bool) -> None:
     assert (lost_part(headers) == "") is whole

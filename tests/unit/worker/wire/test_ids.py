@@ -72,7 +72,7 @@ FORMS: dict[str, tuple[str, EventSchema | None]] = {
 @pytest.mark.parametrize("form", FORMS)
 @FAST
 @given(names=st.lists(IDS, min_size=1, max_size=5), ascii_only=st.booleans(), space=st.sampled_from(["", " ", "\n\t"]))
-def test_an_id_is_the_text_that_came(form: str, names: list[Any], ascii_only: bool, space: str) -> None:
+def test_an_id_keeps_its_text(form: str, names: list[Any], ascii_only: bool, space: str) -> None:
     event, schema = FORMS[form]
     values = [(event % (space + written(name, ascii_only, space))).encode(errors="surrogatepass") for name in names]
     assert ids_of(values, schema) == [written(name).encode() for name in names]

@@ -79,7 +79,7 @@ def test_first_packed_event_may_have_no_label(target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", [BINARY, SIGNS, NUMBERS])
-def test_any_nan_is_no_label(target: Target) -> None:
+def test_any_nan_is_a_missing_label(target: Target) -> None:
     """Of the two kinds of NaN in packed bytes, one raises the processor's flag in arithmetic."""
     signalling = EVENT_HEAD.pack(1, 8, 0.0)[:2] + SIGNALLING[8] + packed(0, 3, 4)[EVENT_HEAD.size :]
     batch = Decoder(target, form=PACKED).decode(records([packed(1, 1, 2), signalling]))
@@ -89,7 +89,7 @@ def test_any_nan_is_no_label(target: Target) -> None:
 
 @examples(100)
 @given(st.data())
-def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
+def test_cutting_batches_of_packed_events_changes_nothing(data: st.DataObject) -> None:
     number = st.floats(width=32)
     row = st.builds(packed, st.sampled_from([0.0, 1.0, 2.0, math.nan]), number, number, size=st.sampled_from([4, 8]))
     values = data.draw(st.lists(st.one_of(row, row, st.none(), st.binary(max_size=12)), min_size=1, max_size=8))
@@ -186,13 +186,15 @@ def batches(draw: st.DrawFn) -> tuple[list[bytes | None], int]:
 
 @examples(400)
 @given(batches(), st.sampled_from([BINARY, THREE, SIGNS, DIRECTIONS, NUMBERS]))
-def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None], int], target: Target) -> None:
+def test_a_batch_is_decoded_like_its_events_one_by_one(batch: tuple[list[bytes | None], int], target: Target) -> None:
     values, d = batch
     beside(values, Schema(d), target)
 
 
 @pytest.mark.parametrize("size", [4, 8])
-def test_a_batch_of_several_pieces_with_a_few_deviations_does_too(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_of_several_pieces_is_decoded_like_its_events_one_by_one(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("driftway.worker.wire.columns.PIECE_BYTES", 10_000)
     rng = np.random.default_rng(3)
     values: list[bytes | None] = [packed(i % 3 - 1.0, *rng.normal(size=5), size=size) for i in range(3000)]
@@ -217,7 +219,7 @@ def batch_of(ids: list[bytes], y: list[float], t: list[int] | None = None) -> Ba
     return Batch(3, 40 + n, np.arange(40, 40 + n), *columns, ListColumn([None] * n))
 
 
-def test_layout_is_the_documented_one() -> None:
+def test_the_layout_is_the_documented_one() -> None:
     batch = batch_of([b'"a"', b"null"], [1.0, math.nan], [5, NO_TIME])
     score = np.array([[0.25, -1.5], [1e-300, -0.0]])
     found = pack(batch, score, np.array([0, 1]), BINARY)
@@ -271,7 +273,7 @@ def test_ids_of_changing_length_are_cut_where_they_end(runs: int) -> None:
 @pytest.mark.parametrize(
     ("target", "d"), [(BINARY, 1), (DIRECTIONS, 1), (SIGNS, 1), (THREE, 3), (NUMBERS, 1)], ids=lambda v: str(v)[:30]
 )
-def test_json_and_packed_say_the_same_but_for_the_learner(target: Target, d: int) -> None:
+def test_json_and_packed_predictions_are_equal_except_for_the_learner(target: Target, d: int) -> None:
     words = [json.loads(word) for word in target.words()]
     labels = [1.5, -2, None, -0.0] if target is NUMBERS else words
     events = [{"id": i, "x": [1], "y": labels[i % len(labels)], "t": 10**12 + i} for i in range(9)]
@@ -302,7 +304,7 @@ def test_json_and_packed_say_the_same_but_for_the_learner(target: Target, d: int
             assert struct.pack("<d", found.y[i]) == struct.pack("<d", index(fields["y"]))
 
 
-def test_nothing_written_and_nothing_read() -> None:
+def test_empty_batches_are_written_and_read() -> None:
     empty = batch_of([], [])
     assert pack(empty, np.empty((0, 1)), np.empty(0), BINARY) == []
     found = decode_predictions([])
@@ -315,7 +317,7 @@ OURS = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.ones((2, 2)), np.zeros(2), TH
 
 
 @pytest.mark.parametrize("ids", [[b"7", b'"a longer one"'], [b"null", b"null"]])
-def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
+def test_the_prediction_of_a_challenger_names_its_learner(ids: list[bytes]) -> None:
     name = "pa1:C=0.1, é"
     values = list(
         pack(batch_of(ids, [0.0, math.nan]), np.array([[1.5], [-2.0]]), np.array([1.0, 0.0]), BINARY, challenger=name)
@@ -375,7 +377,7 @@ def test_output_format_changes_neither_scores_nor_state_nor_points() -> None:
     assert [part.tobytes() for part in other.save().parts] == [part.tobytes() for part in plain.save().parts]
 
 
-def test_warming_compiles_all_that_packed_predictions_need() -> None:
+def test_the_warm_up_compiles_all_that_packed_predictions_need() -> None:
     chosen = model_settings("dfop:mu=0.01", output_form=PACKED)
     compile_kernels(chosen, "python")
     compiled = list(write_records.signatures)

@@ -89,7 +89,7 @@ def batch_of(ids: list[bytes], offsets: list[int], y: list[float], t: list[int],
 @examples(150)
 @given(st.data())
 @pytest.mark.parametrize("name", TARGETS)
-def test_predictions_are_byte_for_byte_those_of_a_join(name: str, data: st.DataObject) -> None:
+def test_predictions_equal_a_plain_join_byte_for_byte(name: str, data: st.DataObject) -> None:
     target = TARGETS[name]
     n, k = data.draw(st.integers(1, 9)), target.n_classes if target.n_classes > 2 else 1
     classes = st.integers(0, max(0, target.n_classes - 1)).map(float)
@@ -110,7 +110,7 @@ def test_predictions_are_byte_for_byte_those_of_a_join(name: str, data: st.DataO
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3000])
 @pytest.mark.parametrize("name", TARGETS)
-def test_batches_of_any_size_are_those_of_a_join(name: str, n: int) -> None:
+def test_batches_of_any_size_equal_a_plain_join(name: str, n: int) -> None:
     target, rng = TARGETS[name], np.random.default_rng(n)
     k = target.n_classes if target.n_classes > 2 else 1
     score = rng.normal(size=(n, k)) * 10.0 ** rng.integers(-30, 30, (n, k))
@@ -135,7 +135,7 @@ VALUES = [
 COMPACT = [*packed.encode_events(np.ones((3, 1)), np.zeros(3)), b"?"]
 
 
-def test_ids_of_every_way_through_the_decoder_come_back() -> None:
+def test_ids_from_every_path_of_the_decoder_are_written() -> None:
     """In place, absent, from the tail that orjson wrote, at the very end; and packed events, which have none."""
     for form, values, ids in (
         ("json", VALUES, [b"17", b"null", '"é"'.encode(), b'{"a":[]}', b"8"]),

@@ -140,7 +140,7 @@ def expected_ids(batch: Batch) -> list[str | None]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_written_is_read_by_fastavro_and_protobuf(name: str) -> None:
+def test_predictions_are_read_by_fastavro_and_protobuf(name: str) -> None:
     target, n = TARGETS[name], 60
     kind, rng = kind_of(target), np.random.default_rng(2)
     batch, score, predicted = drawn(target, n)
@@ -191,7 +191,7 @@ def test_what_is_written_is_read_by_fastavro_and_protobuf(name: str) -> None:
 
 @examples(150)
 @given(st.data())
-def test_any_numbers(data: st.DataObject) -> None:
+def test_predictions_with_any_numbers_are_read_back(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 5))
 
     def column(values: st.SearchStrategy) -> list:
@@ -212,7 +212,7 @@ def test_any_numbers(data: st.DataObject) -> None:
             assert found["id"] == str(orjson.loads(ids[i]))
 
 
-def test_nothing_is_written_of_nothing() -> None:
+def test_an_empty_batch_writes_nothing() -> None:
     empty = batch_of([], [], [], [])
     for encode in (avro.encode_predictions, protobuf.encode_predictions):
         assert list(encode(empty, np.empty((0, 1)), np.empty(0), Target(), "pa1", 1)) == []
@@ -241,7 +241,7 @@ def test_a_schema_with_one_field_more_is_compatible_in_both_directions(kind: str
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_json_has_the_header_in_front_and_fits_its_schema(name: str) -> None:
+def test_json_has_the_header_and_fits_its_schema(name: str) -> None:
     target = TARGETS[name]
     batch, score, predicted = drawn(target, 40)
     schema = json_schema(target)
@@ -265,7 +265,7 @@ def test_json_has_the_header_in_front_and_fits_its_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_tools_read_every_format_alike(name: str) -> None:
+def test_commands_read_every_format_alike(name: str) -> None:
     target = TARGETS[name]
     batch, score, predicted = drawn(target, 30)
     for answers in confidences(target, score, np.random.default_rng(4)):
@@ -323,7 +323,7 @@ def test_a_value_that_is_truncated_or_not_a_prediction_is_refused() -> None:
 
 
 @pytest.mark.parametrize("form", REGISTERED_OUTPUTS)
-def test_a_restore_tells_which_outputs_are_there(form: str) -> None:
+def test_a_restore_finds_which_outputs_are_in_the_log(form: str) -> None:
     topics = Topics("E", "g", challenged=True)
     settings = model_settings("pa1", "arow", emit="all", output_form=form, output_schema=3)
     out = Model(settings, 3, "g").advance(records(encode_events(*drifting(20), first_id=0), first=7))
@@ -377,7 +377,7 @@ def test_the_format_changes_neither_scores_nor_state_nor_points(form: str) -> No
 
 
 @pytest.mark.parametrize(("form", "writer"), [("avro", avro._write_records), ("protobuf", protobuf._write_messages)])
-def test_warming_compiles_all_that_is_needed(form: str, writer: Any) -> None:
+def test_the_warm_up_compiles_all_that_is_needed(form: str, writer: Any) -> None:
     chosen = model_settings("dfop:mu=0.01", output_form=form, output_schema=1)
     compile_kernels(chosen, "python")
     compiled = [list(kernel.signatures) for kernel in (writer, pieces.strip_quotes)]

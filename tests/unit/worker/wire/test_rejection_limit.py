@@ -39,12 +39,12 @@ def test_limit_is_read_exactly(text: str, most: int, window: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1", "-0.1", "0.1/0", "0.1/x", "0.1/1/2", "0.1/", "1/0/5"])
-def test_impossible_limit_is_one_sentence(text: str) -> None:
+def test_an_impossible_limit_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match=r"^--max-rejected "):
         RejectionLimit.parse(text)
 
 
-def test_sentence_names_partition_share_and_latest_reason() -> None:
+def test_the_sentence_names_partition_share_and_latest_reason() -> None:
     sentence = first_excess("0.1/50", [records(mixed({*range(100, 120, 2)}))])
     assert sentence == (
         "partition 3: 6 of its last 50 events were rejected, more than --max-rejected 0.1/50 allows; the latest, at "
@@ -52,11 +52,11 @@ def test_sentence_names_partition_share_and_latest_reason() -> None:
     )
 
 
-def test_as_many_as_allowed_pass() -> None:
+def test_exactly_the_allowed_share_of_rejections_passes() -> None:
     assert first_excess("0.1/50", [records(mixed(set(range(0, 400, 10))))]) is None
 
 
-def test_off_by_default() -> None:
+def test_without_the_option_nothing_trips() -> None:
     assert Model(model_settings(), 3).advance(records([b"?"] * 5000)).excess is None
 
 
@@ -66,7 +66,7 @@ def test_off_by_default() -> None:
     cuts=st.lists(st.integers(0, 399), max_size=8),
     most=st.integers(0, 12),
 )
-def test_cuts_do_not_move_it_and_a_plain_count_agrees(bad: set[int], cuts: list[int], most: int) -> None:
+def test_the_limit_trips_at_the_same_event_however_records_are_cut(bad: set[int], cuts: list[int], most: int) -> None:
     window, text = 40, f"{most / 40}/40"
     whole = records(mixed(bad))
     sentence = first_excess(text, pieces(whole, cuts))
@@ -107,7 +107,7 @@ def test_control_characters_of_a_reason_are_not_shown() -> None:
         ),
     ],
 )
-def test_command_line_refuses_with_a_sentence(options: tuple[str, ...], code: int, words: str) -> None:
+def test_the_command_line_refuses_wrong_limits_in_one_sentence(options: tuple[str, ...], code: int, words: str) -> None:
     done = CliRunner().invoke(cli.main, ["worker", "--input", "E", "--group", "g", *options])
     assert done.exit_code == code
     assert done.stderr.startswith(words)

@@ -129,16 +129,14 @@ EVENTS = st.one_of(plain_events(), plain_events(), odd_events(), broken_events()
 
 @FAST
 @given(st.one_of(st.lists(EVENTS, min_size=1, max_size=8), neighbours()), st.sampled_from(TARGETS))
-def test_batch_path_gives_what_orjson_gives(values: list[bytes | None], target: Target) -> None:
+def test_kernel_and_orjson_agree(values: list[bytes | None], target: Target) -> None:
     whole = records(values)
     assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
 
 
 @FAST
 @given(st.lists(EVENTS, min_size=1, max_size=8), st.lists(st.integers(0, 99), max_size=4), st.sampled_from(TARGETS))
-def test_where_records_are_cut_into_calls_changes_nothing(
-    values: list[bytes | None], cuts: list[int], target: Target
-) -> None:
+def test_cutting_batches_changes_nothing(values: list[bytes | None], cuts: list[int], target: Target) -> None:
     """Also before any event has fixed the schema."""
     whole = records(values)
     cut, uncut, single = Decoder(target), Decoder(target), Decoder(target)

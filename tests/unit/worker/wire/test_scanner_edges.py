@@ -29,7 +29,7 @@ def same(values: list[bytes | None]) -> None:
     assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
 
 
-def test_these_events_are_plain() -> None:
+def test_the_events_of_this_file_are_read_by_the_kernel() -> None:
     assert scan(ListColumn(PLAIN), D)[-1].all()
 
 
@@ -42,21 +42,21 @@ def test_two_halves_of_an_event_never_make_one(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", PLAIN)
-def test_what_lies_behind_an_event_does_not_finish_it(value: bytes) -> None:
+def test_bytes_behind_an_event_do_not_complete_it(value: bytes) -> None:
     behind = [b"}", b"]}", b",3]}", b"3]}", b'":1}', b'"}', b" }", b"null}", b"7", b"", None]
     same([part for at in range(len(value)) for rest in behind for part in (value[:at], rest)])
 
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("value", PLAIN)
-def test_every_byte_in_every_place(value: bytes) -> None:
+def test_every_byte_in_every_place_is_read_as_orjson_reads_it(value: bytes) -> None:
     """Including zero bytes, which end an event inside the scanner."""
     for at in range(len(value)):
         same([value[:at] + bytes([byte]) + value[at + 1 :] for byte in BYTES])
         same([value[:at] + b"\0" + value[at:], value])
 
 
-def test_zero_bytes_take_nothing_from_their_neighbours() -> None:
+def test_zero_bytes_do_not_affect_neighbouring_events() -> None:
     hostile = [b"\0", b"\0" * 40, PLAIN[3] + b"\0", b"\0" + PLAIN[3], PLAIN[3] + b"\0" + PLAIN[3], PLAIN[3] + b"\0null"]
     for zero in hostile:
         values = [PLAIN[0], zero, PLAIN[1], b"", None, PLAIN[2], zero]
@@ -66,7 +66,7 @@ def test_zero_bytes_take_nothing_from_their_neighbours() -> None:
         assert batch.offsets.tolist() == [0, 2, 5]
 
 
-def test_an_empty_batch_and_batches_of_nothing() -> None:
+def test_empty_batches_and_empty_events_are_read() -> None:
     for values in ([], [b""], [None], [None, b""], [b"\0"], [b"n"], [b"null"], [b"["], [b'"'], [b"{"], [b'{"']):
         assert not scan(ListColumn(values), D)[-1].any()
     same([b"", None, b"\0", b"{"])
@@ -78,7 +78,7 @@ def test_an_empty_batch_and_batches_of_nothing() -> None:
     ['{"x":[1,2,%s]}', '{"x":[%s,2,3]}', '{"x":[1,2,3],"y":%s}', '{"id":%s,"x":[1,2,3]}', '{"t":%s,"x":[1,2,3]}',
      '{"x":[1,2,3],"z":%s}'],
 )  # fmt: skip
-def test_numbers_of_any_length(place: str) -> None:
+def test_numbers_of_any_length_are_read_as_orjson_reads_them(place: str) -> None:
     """Also if the digits, taken modulo 2^64, are a small number."""
     texts = []
     for n in LENGTHS:
@@ -91,7 +91,7 @@ def test_numbers_of_any_length(place: str) -> None:
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("place", ['{"x":[1,2,3],"id":"%s"}', '{"x":[1,2,3],"%s":0}', '{"%s":"","x":[1,2,3]}'])
-def test_strings_of_any_length_with_any_byte_anywhere(place: str) -> None:
+def test_strings_of_any_length_with_any_byte_are_read_as_orjson_reads_them(place: str) -> None:
     front, back = place.encode().split(b"%s")
     for n in range(18):
         texts = [b"a" * at + bytes([byte]) + b"a" * (n - at) for at in range(n + 1) for byte in BYTES]
@@ -101,7 +101,7 @@ def test_strings_of_any_length_with_any_byte_anywhere(place: str) -> None:
     assert scan(ListColumn([front + b"a" * n + back for n in LENGTHS]), D)[-1].all()
 
 
-def test_ordinary_numbers_of_every_length_are_plain() -> None:
+def test_ordinary_numbers_of_every_length_are_read_by_the_kernel() -> None:
     """Otherwise the comparisons would not use the kernel."""
     digits = "1234567890123456789"
     texts = [f"{sign}{digits[:n]}.{digits[n : n + m]}" for sign in "-" for n in range(1, 9) for m in range(1, 11)]

@@ -59,7 +59,7 @@ def named_events(draw: Any, names: list[str]) -> bytes:
 
 @FAST
 @given(st.data(), NAMES)
-def test_batch_path_gives_what_orjson_gives(data: Any, names: list[str]) -> None:
+def test_kernel_and_orjson_agree(data: Any, names: list[str]) -> None:
     names = sorted(set(names))
     values = data.draw(st.lists(named_events(names), min_size=1, max_size=8))
     whole, schema = records(values), Schema(len(names), tuple(names))
@@ -111,7 +111,7 @@ def test_every_hostile_value_is_read_as_orjson_reads_it() -> None:
 @pytest.mark.parametrize(
     "value", [b'{"x":{"a":1,"bcdefghij":-2.5},"y":1,"id":17}', b'{"x" : { "bcdefghij" : 1 , "a" : 2 } }']
 )
-def test_two_halves_of_an_event_and_every_byte_in_every_place(value: bytes) -> None:
+def test_halves_of_events_and_changed_bytes_are_read_as_orjson_reads_them(value: bytes) -> None:
     def same(values: list[bytes | None]) -> None:
         schema, whole = Schema(2, ("a", "bcdefghij")), records(values)
         assert tabled(Decoder(Target(), schema), [whole]) == one_by_one(Decoder(Target(), schema), whole)
@@ -139,7 +139,7 @@ def test_no_order_of_names_takes_longer_than_orjson(monkeypatch: pytest.MonkeyPa
     assert plain(wild, names) == [True] * n
 
 
-def test_the_first_event_teaches_the_names() -> None:
+def test_the_first_event_fixes_the_names() -> None:
     """A decoder without a schema, as a worker starts, and one that returns to another schema."""
     values = [event({"b": 2, "a": 1}), event({"b": 4, "a": 3})]
     decoder = Decoder(Target())

@@ -107,9 +107,7 @@ def test_a_rejection_that_fits_is_the_event_unchanged() -> None:
 
 @pytest.mark.parametrize("value", [b"?" * 90_000, b"?" * FIRST_BYTES, b"", None])
 @pytest.mark.parametrize("key", [b"k" * MAX_KEY, b"k" * (MAX_KEY + 1), None])
-def test_a_rejection_that_does_not_fit_tells_length_digest_and_beginning(
-    value: bytes | None, key: bytes | None
-) -> None:
+def test_a_rejection_that_does_not_fit_has_length_digest_and_beginning(value: bytes | None, key: bytes | None) -> None:
     whole = record_of(rejection(value, key), "EVENTS", 0)
     cut = whole.within(whole.size - 1)
     assert cut.size <= SMALL_RECORD
@@ -133,7 +131,7 @@ def test_headers_that_are_too_long_to_be_passed_are_counted_instead() -> None:
     assert passed_headers(None, ("*",)) is None
 
 
-def test_records_are_split_without_a_difference() -> None:
+def test_cutting_batches_rejects_the_same_records() -> None:
     """However records are cut into batches, the same are rejected."""
     whole: Records = records([SMALL, event(MAX_ID + 1), b"?", event(MAX_ID), SMALL])
     one = Decoder(Target()).decode(whole)

@@ -52,7 +52,7 @@ def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None
 
 @FAST
 @given(st.data(), st.integers(1, 6), st.integers(1, 4))
-def test_write_writes_what_a_join_writes(data: st.DataObject, n: int, per_row: int) -> None:
+def test_records_equal_a_plain_join(data: st.DataObject, n: int, per_row: int) -> None:
     def rows(values: st.SearchStrategy[int]) -> list[int]:
         return data.draw(st.lists(values, min_size=n, max_size=n))
 
@@ -99,7 +99,7 @@ def test_an_id_may_be_the_very_end_of_its_text(before: int, length: int) -> None
 
 
 @pytest.mark.parametrize(("front", "back"), [(1, 0), (-1, 0), (0, 1), (0, -1), (2**62, 0), (0, -(2**63))])
-def test_a_text_that_is_not_there_is_refused(front: int, back: int) -> None:
+def test_bounds_outside_the_text_are_refused(front: int, back: int) -> None:
     layout, zero = RowTemplate(b"<", b"|", [b":"], [], [b"/"]), integers([0, 0])
     with pytest.raises(IndexError, match="does not have"):
         write(layout, column([b"", b""]), zero, integers([0, front]), b"[0,0]", integers([0, back]), zero)
@@ -116,12 +116,12 @@ def test_many_rows_do_not_disturb_each_other() -> None:
 @given(st.lists(st.binary(max_size=90).map(lambda row: row + b"}"), min_size=1, max_size=12))
 @example([b"}" * (1 + MOST_PADDING * 50), *[b"}"] * 50])
 @example([b"a\x00b}", b"\x00}", b"}"])
-def test_cut_gives_the_rows_back(rows: list[bytes]) -> None:
+def test_cut_returns_the_rows(rows: list[bytes]) -> None:
     ends = np.cumsum([len(row) for row in rows])
     assert cut(as_text(b"".join(rows) + b"!" * SPARE), ends) == rows
 
 
-def test_threads_do_not_write_over_each_other() -> None:
+def test_threads_do_not_overwrite_each_other() -> None:
     def rows(k: int) -> list[written.PooledColumn]:
         return [simple([k] * 2000, [k] * 2000) for _ in range(50)]
 
@@ -130,7 +130,7 @@ def test_threads_do_not_write_over_each_other() -> None:
             assert found == [[b"<|%d:0/%d}" % (k, k)] * 2000] * 50
 
 
-def test_one_huge_batch_is_not_kept() -> None:
+def test_the_buffer_of_one_huge_batch_is_not_kept() -> None:
     zero = integers([0])
     ids = as_text(b"i" * written.MOST_KEPT), integers([[0], [written.MOST_KEPT]])
     huge = write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
@@ -139,7 +139,7 @@ def test_one_huge_batch_is_not_kept() -> None:
     assert all(len(kept) <= written.MOST_KEPT for kept in written._free)
 
 
-def test_a_buffer_is_written_anew_once_it_is_released_and_not_before() -> None:
+def test_a_buffer_is_reused_only_after_its_release() -> None:
     def of(k: int) -> written.PooledColumn:
         return write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), column([b""]), integers([k]), *rest)
 

@@ -15,7 +15,7 @@ SUITES = ("fields", "shapes"), ("words", "debezium"), ("convert", "times")
 
 
 @pytest.mark.parametrize("suite", SUITES, ids="-".join)
-def test_fields_stay_inside_their_text(pytestconfig: pytest.Config, suite: tuple[str, ...]) -> None:
+def test_the_scanner_of_fields_stays_inside_its_text(pytestconfig: pytest.Config, suite: tuple[str, ...]) -> None:
     paths = (f"tests/unit/worker/wire/schema/test_{part}.py" for part in suite)
     done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

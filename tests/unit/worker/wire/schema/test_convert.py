@@ -35,14 +35,14 @@ def column(values: Sequence[Any], feature: str) -> list[list[float]]:
 
 @FAST
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-def test_numbers_are_read_to_the_bit_in_text_too(numbers: list[float]) -> None:
+def test_numbers_in_text_are_read_bit_for_bit(numbers: list[float]) -> None:
     expected = np.array(numbers).tobytes()
     assert np.array(column(numbers, "a")).tobytes() == expected
     assert np.array(column([repr(number) for number in numbers], "a")).tobytes() == expected
     assert np.array(column([f" {number!r}\n" for number in numbers], "a")).tobytes() == expected
 
 
-def test_numbers_that_are_none_of_json_s() -> None:
+def test_other_spellings_of_numbers_than_jsons_are_read() -> None:
     assert column(["+1", ".5", "1.", "007", "1E+2", "-.5e-1", "\u00a01"], "a") == [
         [1],
         [0.5],
@@ -62,7 +62,7 @@ def test_numbers_that_are_none_of_json_s() -> None:
         ("re", 4), ("redd", 4), ("", 4), (0.5, 4), ("*", 4), ("a longer text than a word", 4),
     ],
 )  # fmt: skip
-def test_categories(value: Any, k: int) -> None:
+def test_a_value_sets_the_column_of_its_category(value: Any, k: int) -> None:
     hot = [float(k == j) for j in range(5)]
     assert column([value], "a:one-of=red|grün|7|true|*") == [hot]
     assert column([value], "a:one-of=red|grün|7|true") == [hot[:4]]
@@ -89,12 +89,12 @@ def test_categories_of_two_truth_words_are_those_of_any_spelling(names: str, tru
 
 
 @pytest.mark.parametrize("value", ["", "tru", "truee", "yess", "0", "1", 0, 1, "о", "t\0", "no "])
-def test_other_texts_are_no_truth_values(value: Any) -> None:
+def test_other_texts_are_not_truth_values(value: Any) -> None:
     assert column([value], "a:one-of=No|Yes") == [[0.0, 0.0]]
 
 
 @pytest.mark.parametrize("names", ["True|False|unknown", "True|true|False", "yes", "True|yes", "a|b"])
-def test_where_other_categories_are_named_words_are_what_they_are(names: str) -> None:
+def test_truth_words_among_other_categories_are_plain_text(names: str) -> None:
     words = names.split("|")
     for value in [*SPELLINGS[0], *SPELLINGS[1]]:
         text = str(value).lower() if isinstance(value, bool) else value
@@ -157,7 +157,7 @@ GOLDEN: dict[str, tuple[Any, int]] = {
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_hashes_stay_as_they_are(name: str) -> None:
+def test_hashes_never_change(name: str) -> None:
     """Learners' weights belong to columns, so a changed hash would make every snapshot useless."""
     value, k = GOLDEN[name]
     (hot,) = column([value], "a:hash=1000")
@@ -166,7 +166,7 @@ def test_hashes_stay_as_they_are(name: str) -> None:
 
 @FAST
 @given(st.lists(st.one_of(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.booleans()), min_size=1))
-def test_hashes_are_those_of_fnv(values: list[Any]) -> None:
+def test_hashes_equal_fnv(values: list[Any]) -> None:
     assert column(values, "a:hash=13") == [[float(j == fnv(value, 13)) for j in range(13)] for value in values]
 
 
@@ -177,7 +177,7 @@ def test_hashes_are_those_of_fnv(values: list[Any]) -> None:
         min_size=1,
     )
 )
-def test_ids_are_whole_numbers_as_they_stand_and_hashes_of_the_rest(values: list[Any]) -> None:
+def test_ids_are_whole_numbers_unchanged_or_hashes_of_other_values(values: list[Any]) -> None:
     def place(value: Any) -> float:
         is_id = not isinstance(value, str | bool) and value in range(1000)
         return float(value if is_id else fnv(value, 1000))
@@ -216,7 +216,7 @@ def test_a_large_record_timestamp_is_read_by_its_bits() -> None:
     assert batch.X[0, 0] == fnv_of(b"\1" + np.array([2.0**62]).tobytes(), 1000)
 
 
-def test_ids_of_events_that_have_none() -> None:
+def test_a_missing_id_is_rejected_or_imputed() -> None:
     schema = schema_of("a:index=10", "b:index=10,missing=-1")
     found = [row([event], schema) for event in (b'{"b": 1}', b'{"a": [], "b": 1}', b'{"a": null, "b": 1}')]
     assert found == ["a is missing", "a is no id", "a is missing"]
@@ -231,7 +231,7 @@ def labels(values: Sequence[Any], target: Target) -> list[Any]:
     return [one if isinstance(one, str) else one[1] for one in found]
 
 
-def test_labels_of_all_kinds() -> None:
+def test_labels_of_all_types_are_read() -> None:
     given: list[Any] = [0, 1, 1.0, "1", "0", True, False, None, -0.0]
     assert labels(given, Target()) == [0, 1, 1, 1, 0, 1, 0, None, 0]
     assert labels([0, 2, "2", None], Target("classification", 3)) == [0, 2, 2, None]
@@ -248,7 +248,7 @@ def test_labels_of_two_truth_words_are_those_of_any_spelling(names: tuple[str, s
         assert labels(SPELLINGS[0], target) == [1 - place] * len(SPELLINGS[0])
 
 
-def test_labels_that_are_refused() -> None:
+def test_other_labels_are_set_aside_with_a_reason() -> None:
     reason = "is not one of"
     assert labels([2, "2", "", "yes", [], {}, 0.5], Target()) == [
         f"label {given} {reason} 0, 1" for given in ("2", '"2"', '""', '"yes"', "given", "given", "0.5")
@@ -267,7 +267,7 @@ def test_labels_that_are_refused() -> None:
     assert len(long) < 100
 
 
-def test_what_stands_beside_the_value() -> None:
+def test_key_headers_and_timestamp_of_a_record_are_read() -> None:
     schema = schema_of(
         "@key.a:missing=0", "@key.b:one-of=x,missing=0", "@header.n:missing=0", "@timestamp:time=age",
         "@timestamp:as=ms", label="@header.label", id="@key", time="@timestamp",
@@ -293,7 +293,7 @@ def test_what_stands_beside_the_value() -> None:
     assert batch.t.tolist() == [STAMP + i for i in range(4)]
 
 
-def test_keys_and_headers_that_are_no_utf_8_stay_apart() -> None:
+def test_keys_and_headers_that_are_not_utf_8_are_distinguished() -> None:
     """Keys of Java's LongSerializer, say: a label would find the wrong event if two of them became one id."""
     schema = schema_of("@key:hash=64", "@header.n:hash=64,as=n,missing=0", id="@key")
     numbers = [struct.pack(">q", number) for number in range(120, 260)]
@@ -307,7 +307,7 @@ def test_keys_and_headers_that_are_no_utf_8_stay_apart() -> None:
     np.testing.assert_array_equal(batch.X[:, :64], batch.X[:, 64:])
 
 
-def test_a_record_without_a_timestamp() -> None:
+def test_a_record_without_a_timestamp_has_missing_times() -> None:
     """Kafka's -1: clients before 0.10 wrote none, and some still do."""
     schema = schema_of("a:time=age|hour,missing=0", "@timestamp:as=now,missing=0", id="@timestamp", time="@timestamp")
     value = b'{"a":"2026-11-24T12:00:00Z"}'
@@ -320,7 +320,7 @@ def test_a_record_without_a_timestamp() -> None:
     assert row([value], schema_of("@timestamp:time=hour"), timestamps=[-1]) == "@timestamp is missing"
 
 
-def test_nobody_asked_for_headers() -> None:
+def test_headers_that_were_not_read_are_missing() -> None:
     assert row([b"{}"], schema_of("@header.n")) == "@header.n is missing"
     assert row([b'{"a":1}'], schema_of("a", label="@header.n"))[1] is None
 
@@ -329,7 +329,7 @@ def test_a_timestamp_as_label_is_refused_in_words() -> None:
     assert row([b'{"a":1}'], schema_of("a", label="@timestamp")) == f"label {STAMP} is not one of 0, 1"
 
 
-def test_texts_that_mean_missing() -> None:
+def test_missing_words_mean_missing_values() -> None:
     schema = schema_of("a:missing-words=NA|-,missing=-1", "b:one-of=NA|x,missing-words=NA|-,missing=0", "c:hash=1")
     values = [b'{"a":"%s","b":"%s","c":"NA"}' % (word, word) for word in (b"NA", b"-", b"7", b"n/a")]
     batch = decoded([*values[:3], rb'{"a":"N\u0041","b":"\u002d","c":1}'], schema)
@@ -340,7 +340,7 @@ def test_texts_that_mean_missing() -> None:
     assert row([values[0]], schema_of("a:missing-words=NA")) == "a is missing"
 
 
-def test_a_label_of_that_name_is_a_label() -> None:
+def test_missing_words_do_not_apply_to_labels() -> None:
     schema = schema_of("a:hash=2,missing-words=NA|-,missing=0", label="a")
     target = Target("classification", 2, ("NA", "x"))
     assert [row([b'{"a":"%s"}' % word], schema, target)[1] for word in (b"NA", b"x", b"-")] == [0, 1, None]

@@ -135,13 +135,13 @@ STRUCTS = [
 
 
 @pytest.mark.parametrize("text", STRUCTS)
-def test_odd_structs_are_read_as_in_python(text: str) -> None:
+def test_unusual_structs_are_read_as_in_python(text: str) -> None:
     schema = schema_of("a:missing=0", "a:hash=5,as=h", "a.scale:missing=0", envelope="connect")
     assert_same(schema, records([b'{"payload":{"a":%s}}' % text.encode()]))
     assert_same(schema_of("a", envelope="connect"), records([b'{"payload":{"a":%s}}' % text.encode()]))
 
 
-def test_a_decimal_as_id_is_the_text_that_came() -> None:
+def test_a_decimal_as_id_keeps_its_text() -> None:
     schema = schema_of("a", envelope="connect", id="a")
     events: list[bytes | None] = [flat({"a": "AOpg"}, field("a", scale)) for scale in ("2", "40")]
     text, (starts, ends) = decoded(events, schema).ids
@@ -158,14 +158,14 @@ def test_decimals_of_variable_scale_are_numbers_in_every_kind_of_feature() -> No
 
 
 @pytest.mark.parametrize(("value", "number"), [("12.50", 12.5), (12.5, 12.5), ("-3", -3.0)])
-def test_decimals_as_text_and_as_double(value: Any, number: float) -> None:
+def test_decimals_are_read_from_text_and_double(value: Any, number: float) -> None:
     schema = schema_of("a", envelope="debezium")
     event = change({"a": value, "note": "n"}, {"type": "string", "field": "a"})
     assert row([event], schema)[0] == [number]
     assert plain(schema, [event]) == [True]
 
 
-def test_decimals_of_connect_and_without_an_envelope() -> None:
+def test_decimals_are_read_with_connect_and_without_an_envelope() -> None:
     event = flat({"a": in_base64(-1250), "y": 1}, field("a", "2"))
     assert row([event], schema_of("a", envelope="connect"))[0] == [-12.5]
     assert row([event], schema_of("@envelope.payload.a")) == "@envelope.payload.a is not a number"
@@ -199,13 +199,13 @@ def test_digits_in_base64_are_bytes_only_if_the_schema_says_so() -> None:
         ("f" * 8_000, "2"),
     ],
 )
-def test_what_is_no_decimal_is_no_number(value: Any, scale: Any) -> None:
+def test_an_invalid_decimal_is_not_a_number(value: Any, scale: Any) -> None:
     event = flat({"a": value}, field("a", scale))
     assert row([event], schema_of("a", envelope="connect")) == "a is not a number"
 
 
 @pytest.mark.parametrize("schema", [[], {}, {"fields": 1}, {"fields": [1]}, {"fields": [{"field": "a", "name": 1}]}, 0])
-def test_a_connect_schema_of_another_shape_is_none(schema: Any) -> None:
+def test_a_connect_schema_of_another_shape_is_ignored(schema: Any) -> None:
     event = json.dumps({"schema": schema, "payload": {"a": "AOpg", "b": {"scale": 1, "value": "Cg=="}}}).encode()
     assert row([event], schema_of("a", envelope="connect")) == "a is not a number"
     assert row([event], schema_of("b", envelope="connect"))[0] == [1.0]
@@ -223,7 +223,7 @@ def test_a_value_that_was_not_sent_is_missing() -> None:
     assert row([in_bytes], schema_of("c:hash=3")) == "c is missing"
 
 
-def test_a_category_or_label_of_that_name_is_one() -> None:
+def test_the_placeholder_may_be_a_category_or_label() -> None:
     value = json.dumps({"a": PLACEHOLDER, "b": f"{PLACEHOLDER}s", "y": PLACEHOLDER}).encode()
     schema = schema_of(f"a:one-of=x|{PLACEHOLDER}", "b:hash=1")
     assert row([value], schema, Target("classification", 2, ("x", PLACEHOLDER)))[:2] == ([0, 1, 1], 1)
@@ -237,7 +237,7 @@ def test_a_schema_from_before_units_takes_the_placeholder_as_text() -> None:
 
 @FAST
 @given(st.data())
-def test_however_records_are_cut(data: st.DataObject) -> None:
+def test_cutting_batches_changes_nothing(data: st.DataObject) -> None:
     schema = schema_of("a:missing=0", "b:hash=4,missing=0", envelope="connect", label="c")
     texts = st.sampled_from(["AOpg", "1234", "12.5", PLACEHOLDER, "x", 7, None, {"scale": 1, "value": "AQ=="}])
     fields = st.lists(st.sampled_from([field("a", 2), field("b", 1), field("c", "0")]), max_size=3)
@@ -262,7 +262,7 @@ def test_after_the_warm_up_no_event_with_a_connect_schema_waits_for_a_compiler(m
 
 
 @pytest.mark.parametrize("envelope", [DEBEZIUM, CONNECT])
-def test_a_key_in_the_envelope_of_kafka_connect(envelope: str) -> None:
+def test_a_key_may_have_the_envelope_of_kafka_connect(envelope: str) -> None:
     """As its JsonConverter writes it by default."""
     schema = schema_of("a", "@key.n:as=n,missing=0", id="@key.id", envelope=envelope)
     keys = [b'{"schema":{"type":"struct"},"payload":{"id":7.50,"n":1}}', b'{"id":8,"n":2}', b"9", b'{"payload":[]}']

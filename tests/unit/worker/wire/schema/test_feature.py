@@ -58,7 +58,7 @@ def test_a_feature_is_read_as_it_was_written(feature: Feature) -> None:
 
 @FAST
 @given(POLICIES)
-def test_a_policy_is_read_to_the_bit(policy: MissingPolicy) -> None:
+def test_a_policy_is_read_bit_for_bit(policy: MissingPolicy) -> None:
     assert repr(MissingPolicy.parse(str(policy))) == repr(policy)
 
 
@@ -74,7 +74,7 @@ def test_a_policy_is_read_to_the_bit(policy: MissingPolicy) -> None:
         ("@key:hash=1,as=key", ("key#0",)),
     ],
 )
-def test_columns(text: str, columns: tuple[str, ...]) -> None:
+def test_features_have_the_expected_columns(text: str, columns: tuple[str, ...]) -> None:
     assert Feature.parse(text).columns == columns
 
 
@@ -109,7 +109,7 @@ def test_columns(text: str, columns: tuple[str, ...]) -> None:
         ("", "path '': a field's name is expected"),
     ],
 )
-def test_what_is_no_feature_is_refused_with_a_sentence(text: str, says: str) -> None:
+def test_an_invalid_feature_is_refused_in_one_sentence(text: str, says: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         Feature.parse(text)
     assert str(caught.value).startswith(says)
@@ -130,7 +130,7 @@ def test_what_is_no_feature_is_refused_with_a_sentence(text: str, says: str) -> 
         (("a",), {"missing": "never"}, "missing values: 'never' is not"),
     ],
 )
-def test_what_is_no_schema_is_refused_with_a_sentence(features: Any, rest: Any, says: str) -> None:
+def test_an_invalid_schema_is_refused_in_one_sentence(features: Any, rest: Any, says: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         schema_of(*features, **rest)
     assert str(caught.value).startswith(says)
@@ -145,7 +145,7 @@ def test_what_is_no_schema_is_refused_with_a_sentence(features: Any, rest: Any, 
     POLICIES,
     st.booleans(),
 )
-def test_a_schema_is_read_as_it_was_said(
+def test_a_schema_is_read_back_as_written(
     features: list[Feature], label: Path, name: Path, envelope: str, missing: MissingPolicy, indicators: bool
 ) -> None:
     try:
@@ -156,7 +156,7 @@ def test_a_schema_is_read_as_it_was_said(
     assert repr(EventSchema.of_dict(schema.as_dict())) == repr(schema)
 
 
-def test_a_schema_says_only_what_is_not_as_by_default() -> None:
+def test_a_schema_writes_only_what_differs_from_the_defaults() -> None:
     assert schema_of("a").as_dict() == {"features": ["a"], "units": True, "spellings": True}
     whole = schema_of("a:missing=0.1", label="l", id="i", time="@timestamp", envelope="connect", missing="mean")
     assert whole.as_dict() == {
@@ -176,7 +176,7 @@ def test_a_schema_of_a_newer_version_is_refused() -> None:
         EventSchema.of_dict({"features": ["a"], "colour": "red"})
 
 
-def test_columns_policies_and_indicators_of_a_schema() -> None:
+def test_a_schema_has_columns_policies_and_indicators() -> None:
     schema = schema_of("a:missing=last,indicator", "b:one-of=x|y", "c:time=hour-circle,indicator", missing="mean")
     assert schema.columns == ("a", "b=x", "b=y", "c.hour-sin", "c.hour-cos")
     assert schema.indicator_names == ("a missing", "c missing")

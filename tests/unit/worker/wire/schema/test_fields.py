@@ -139,7 +139,7 @@ EVENTS = st.one_of(enveloped(), enveloped(), broken(), st.none(), st.binary(max_
     st.sampled_from(TARGETS),
     st.lists(st.integers(0, 99), max_size=4),
 )
-def test_kernel_gives_what_orjson_gives_however_cut(
+def test_kernel_and_orjson_agree_however_batches_are_cut(
     values: list[bytes | None], schema: EventSchema, target: Target, cuts: list[int]
 ) -> None:
     whole = records(values)
@@ -159,7 +159,7 @@ PLACES = [
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["none", "connect", "debezium", "both", "key", "words"])
 @pytest.mark.parametrize("place", PLACES)
-def test_every_hostile_value_in_every_place(place: str, schema: EventSchema) -> None:
+def test_every_hostile_value_in_every_place_is_read_as_orjson_reads_it(place: str, schema: EventSchema) -> None:
     values = [place.replace("%s", value).encode() for value in HOSTILE]
     for target in TARGETS[2:3] + TARGETS[-1:]:
         assert_same(schema, records(values), target)
@@ -186,7 +186,7 @@ def test_ordinary_events_take_the_fast_path(schema: EventSchema) -> None:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS[:3], ids=["none", "connect", "debezium"])
-def test_every_byte_in_every_place_and_every_half(schema: EventSchema) -> None:
+def test_every_changed_byte_and_every_truncation_is_read_as_orjson_reads_it(schema: EventSchema) -> None:
     value = ROWS[schema.envelope].encode().replace(b"%s", WHOLE)
     odd = [
         0,
@@ -225,7 +225,7 @@ def test_every_byte_in_every_place_and_every_half(schema: EventSchema) -> None:
 
 
 @pytest.mark.parametrize("place", ['{"amount":1,"key":"%s"}', '{"amount":1,"%s":0}', '{"amount":1,"x":["%s"]}'])
-def test_letters_of_several_bytes_are_read_as_orjson_reads_them(place: str) -> None:
+def test_characters_of_several_bytes_are_read_as_orjson_reads_them(place: str) -> None:
     """No overlong encodings, no surrogates, nothing beyond the last code point."""
     front, back = place.encode().split(b"%s")
     edges = [0x00, 0x22, 0x5C, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF]
@@ -241,7 +241,7 @@ def test_letters_of_several_bytes_are_read_as_orjson_reads_them(place: str) -> N
     assert all(plain(SCHEMAS[0], good))
 
 
-def test_nested_as_deep_as_one_likes() -> None:
+def test_nesting_of_any_depth_is_read_as_orjson_reads_it() -> None:
     """Fields outside the schema may be nested as deeply as orjson reads; anything deeper is not JSON."""
     values: list[bytes | None] = []
     for depth in (1, 30, 59, 60, 61, 62, 63, 64, 65, 300, 1022, 1023, 1024, 1025, 3000):
@@ -256,7 +256,7 @@ def test_nested_as_deep_as_one_likes() -> None:
 
 
 @pytest.mark.parametrize("steps", [58, 60, 61, 200])
-def test_paths_as_long_as_one_likes(steps: int) -> None:
+def test_paths_of_any_length_are_followed(steps: int) -> None:
     path = ".".join(["a"] * steps)
     values = [b'{"a":' * n + b"7" + b"}" * n for n in (steps - 1, steps, steps + 1)]
     found = assert_same(schema_of(path), records(values))
@@ -281,7 +281,7 @@ def test_of_repeated_fields_the_last_counts_as_in_json(value: bytes) -> None:
     assert found[0] == found[1]
 
 
-def test_what_stands_in_the_payload_is_taken_before_what_stands_around_it() -> None:
+def test_the_payload_takes_precedence_over_fields_around_it() -> None:
     schema = schema_of("amount", "@envelope.op:one-of=u|c,missing=0", envelope="debezium")
     around = [b'"op":"c"', b'"payload":{"op":"u","after":{"amount":1}}']
     for pair in (around, around[::-1]):
@@ -289,7 +289,7 @@ def test_what_stands_in_the_payload_is_taken_before_what_stands_around_it() -> N
         assert batch == assert_same(schema, records([b'{"payload":{"op":"u","after":{"amount":1}}}']))
 
 
-def test_two_ways_to_one_field() -> None:
+def test_two_paths_may_lead_to_one_field() -> None:
     """The same field as part of the row and of the envelope."""
     for envelope, event in (
         ("debezium", '{"after":{"amount":3}}'),

@@ -163,7 +163,7 @@ def test_mutated_events_are_predicted_or_rejected(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_as_many_for_each_schema_from_another_seed(name: str) -> None:
+def test_many_mutated_events_of_each_schema_are_predicted_or_rejected(name: str) -> None:
     seed = int(os.environ.get("DRIFTWAY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
     print(f"DRIFTWAY_FUZZ_SEED={seed}")
     rng = random.Random(seed)

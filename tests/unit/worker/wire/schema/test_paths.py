@@ -45,7 +45,7 @@ def test_a_path_is_read_as_it_was_written(steps: list[str]) -> None:
         ('"@key"', Path(("@key",), ROW)),
     ],
 )
-def test_paths(text: str, path: Path) -> None:
+def test_a_path_has_steps_and_a_source(text: str, path: Path) -> None:
     assert Path.parse(text) == path
     assert Path.parse(str(path)) == path
 
@@ -71,13 +71,13 @@ def test_paths(text: str, path: Path) -> None:
         ("@envelope", "path @envelope: write @header.NAME, @timestamp or @envelope.FIELD"),
     ],
 )
-def test_what_is_no_path_is_refused_with_a_sentence(text: str, says: str) -> None:
+def test_an_invalid_path_is_refused_in_one_sentence(text: str, says: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         Path.parse(text)
     assert str(caught.value) == says
 
 
-def test_sources_are_all_tried_above() -> None:
+def test_all_sources_are_tested_above() -> None:
     assert set(SOURCES) == {KEY, TIMESTAMP, HEADER, ENVELOPE}
 
 
@@ -96,5 +96,5 @@ def test_sources_are_all_tried_above() -> None:
         ((), {"a": {"b": [1, {"c": None}], "0": "zero"}}),
     ],
 )
-def test_looking_up(steps: tuple[str, ...], found: object) -> None:
+def test_look_up_follows_the_steps(steps: tuple[str, ...], found: object) -> None:
     assert look_up({"a": {"b": [1, {"c": None}], "0": "zero"}}, steps) == found

@@ -98,7 +98,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any], Target, bytes, Any]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_ten_shapes_of_events(shape: str) -> None:
+def test_ten_shapes_of_events_are_read(shape: str) -> None:
     features, options, target, value, expected = SHAPES[shape]
     schema = schema_of(*features.split(","), **options)
     x, *rest = row([value], schema, target)
@@ -139,14 +139,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("features", "options", "value", "says"), REFUSED)
-def test_what_cannot_be_used_names_its_field(features: str, options: Any, value: bytes | None, says: str) -> None:
+def test_the_reason_of_a_rejection_names_the_field(features: str, options: Any, value: bytes | None, says: str) -> None:
     schema = schema_of(*features.split(" "), **options)
     assert row([value], schema) == says
     (found,) = assert_same(schema, records([value])).values()
     assert found == says or found[-1] == says, "the event is rejected, or its label is set aside"
 
 
-def test_a_bad_event_leaves_no_trace_in_its_neighbours() -> None:
+def test_a_bad_event_does_not_affect_its_neighbours() -> None:
     schema = schema_of("a", "b:one-of=x|*")
     values: list[bytes | None] = []
     good = [b'{"a":%d,"b":"x","y":1,"id":"\\u0061%d"}' % (i, i) for i in range(len(REFUSED))]

@@ -62,7 +62,7 @@ def test_times_in_text_are_those_of_datetime(moment: datetime, offset: int, betw
 
 
 @pytest.mark.random_cases
-def test_every_day_of_the_calendar() -> None:
+def test_every_day_of_the_calendar_is_read() -> None:
     """By default every tenth one, and so each day of a year in some years."""
     day, end = datetime(1, 1, 1, tzinfo=UTC), datetime(2500, 1, 1, tzinfo=UTC)
     count = (end - day).days
@@ -80,7 +80,7 @@ def test_every_day_of_the_calendar() -> None:
      "soon", "1.", ".5", "1e9", "+1700000000", "0x10", "12345678901234567890", "2026-11-2\u0664", "NaN", "1_000",
      "2026-11-24T12:30:05 +01:00", "2026-11-24T1\u0662:30"],
 )  # fmt: skip
-def test_what_is_no_time(text: str) -> None:
+def test_other_texts_are_not_times(text: str) -> None:
     assert of_text(text) == NOT_A_TIME
 
 
@@ -102,7 +102,7 @@ def test_what_is_no_time(text: str) -> None:
         (math.inf, NOT_A_TIME),
     ],
 )
-def test_the_size_of_a_number_tells_its_unit(number: float, us: int) -> None:
+def test_the_unit_of_a_number_follows_from_its_size(number: float, us: int) -> None:
     assert abs(of_number(number) - us) <= (0 if us == NOT_A_TIME or abs(number) < 1e17 else 1)
     if isinstance(number, int):
         assert of_text(str(number)) == of_number(number)
@@ -138,7 +138,7 @@ def test_numbers_are_read_in_their_unit(number: float, unit: str) -> None:
         assert of_text(text, unit) == found
 
 
-def test_a_number_is_no_time_without_a_unit() -> None:
+def test_a_number_without_a_unit_is_not_a_time() -> None:
     schema = schema_of("made:time=day", time="at")
     message = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
     for number in ("47606400000", "1700000000", '"1732451400000000000"', "0", "-1"):
@@ -153,7 +153,7 @@ def test_a_number_is_no_time_without_a_unit() -> None:
      ("@envelope.source.ts_us", b'{"source":{"ts_us":1700000000123456}}'),
      ("@envelope.ts_ns", b'{"ts_ns":1700000000123456789}')],
 )  # fmt: skip
-def test_some_paths_have_their_unit_by_definition(path: str, value: bytes) -> None:
+def test_paths_with_a_defined_unit_need_no_option(path: str, value: bytes) -> None:
     assert row([value], schema_of("a:missing=0", time=path))[3] == 1_700_000_000_123
 
 
@@ -214,7 +214,7 @@ def test_another_unit_than_that_of_the_state_is_another_schema() -> None:
 @example(datetime(1970, 1, 1))  # noqa: DTZ001
 @example(datetime(1969, 12, 31, 23, 59, 59, 999999))  # noqa: DTZ001
 @example(datetime(2000, 2, 29))  # noqa: DTZ001
-def test_parts_are_those_of_datetime(moment: datetime) -> None:
+def test_parts_of_a_time_equal_those_of_datetime(moment: datetime) -> None:
     at, parts = np.array([micros(moment.replace(tzinfo=UTC))]), {}
     for part, write in times.WRITERS.items():
         X = np.full((1, 2), -1.0)
@@ -232,7 +232,7 @@ def test_parts_are_those_of_datetime(moment: datetime) -> None:
         assert parts[name] == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-9)
 
 
-def test_no_time_has_no_parts() -> None:
+def test_a_missing_time_has_missing_parts() -> None:
     at = np.array([NOT_A_TIME])
     for write in times.WRITERS.values():
         X = np.zeros((1, 2))
@@ -243,7 +243,7 @@ def test_no_time_has_no_parts() -> None:
     assert np.isnan(X).all()
 
 
-def test_age_is_counted_from_the_event_and_else_from_its_record() -> None:
+def test_age_is_relative_to_the_time_of_the_event_or_of_its_record() -> None:
     schema = schema_of("made:time=age,unit=s", time="at")
     assert row([b'{"made":"2026-11-24T12:00:00Z","at":"2026-11-24T12:00:30.5Z"}'], schema)[0] == [30.5]
     assert row([b'{"made":1699999990}'], schema)[0] == [10.0]

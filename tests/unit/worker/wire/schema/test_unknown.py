@@ -56,16 +56,16 @@ def test_only_the_row_of_an_envelope_is_read(envelope: str, event: Any, expected
     assert counted(schema_of("a", "@envelope.op:one-of=c|u", envelope=envelope), event) == expected
 
 
-def test_events_that_cannot_be_used_are_looked_at_where_they_have_a_row() -> None:
+def test_fields_of_rejected_events_are_counted_too() -> None:
     values = [None, b"", b"{", b"[1]", b"5", {"amount_eur": 1}, {"amount": "x", "b": 1}]
     assert counted(schema_of("amount"), *values) == {"amount_eur": 1, "b": 1}
 
 
-def test_events_without_a_schema_have_four_fields() -> None:
+def test_events_without_a_schema_have_four_known_fields() -> None:
     assert counted(None, {"x": {"a": 1}, "y": 1, "id": 1, "t": 2, "z": {"x": 1}}) == {"z": 1}
 
 
-def test_what_stands_beside_the_value_makes_no_field_known() -> None:
+def test_paths_into_key_and_headers_make_no_field_of_the_value_known() -> None:
     schema = schema_of("a", "@header.b:hash=3", "@key.c", label="@key.y", id="@key", time="@timestamp")
     others = dict.fromkeys(("b", "c", "y", "id", "t"), 1)
     assert counted(schema, {"a": 1, **others}) == others
@@ -85,7 +85,7 @@ def test_first_events_are_reported_once_however_batches_are_cut() -> None:
         assert total == {"a": 2, "b": 2, "c": 2, "d": 1}
 
 
-def test_the_names_are_bounded_and_the_rest_is_counted_by_event() -> None:
+def test_the_number_of_names_is_bounded_and_the_rest_is_counted_by_event() -> None:
     unknown = UnknownFields(None, parse_json)
     crowd = [b'{"x":[1],"user%d":1,"again%d":1}' % (i, i) for i in range(MOST_NAMES)]
     seen = unknown.count(records(crowd))
@@ -101,7 +101,7 @@ def test_a_long_name_is_not_kept_and_control_characters_are_not_shown() -> None:
     assert found == {"n" * LONGEST_NAME: 1, OTHER: 1, "a??[1mb": 1}
 
 
-def test_what_is_counted_agrees_with_a_plain_walk() -> None:
+def test_counts_equal_those_of_a_plain_traversal() -> None:
     """By the definition: a field is unknown if no path of the schema is a prefix of its own or continues it."""
     rng = np.random.default_rng(5)
     schema = schema_of("a", "b.a", "b.b.a", "c.c", id="b.c")

@@ -57,7 +57,7 @@ def test_words_of_a_list_are_counted(lists: list[list[Any]], in_ascii: bool, cut
 
 @FAST
 @given(st.lists(st.dictionaries(st.text(max_size=9), AMOUNTS, max_size=8), min_size=1, max_size=4))
-def test_values_are_added_up_by_the_names_of_their_fields(objects: list[dict[str, Any]]) -> None:
+def test_values_are_summed_by_the_names_of_their_fields(objects: list[dict[str, Any]]) -> None:
     events: list[bytes | None] = [json.dumps({"a": {"w": one}}, ensure_ascii=False).encode() for one in objects]
 
     def amount(value: Any) -> float:
@@ -76,7 +76,7 @@ def test_words_are_counted_by_a_kernel() -> None:
     assert plain(schema_of("w:hash=2", "o.*:hash=2"), values) == [True, True]
 
 
-def test_a_name_that_comes_twice_counts_once() -> None:
+def test_a_repeated_name_counts_once() -> None:
     """As everywhere in JSON, the last one counts."""
     schema = schema_of("w.*:hash=4")
     events: list[bytes | None] = [b'{"w":{"a":1,"b":2,"a":5}}', b'{"w":{"a":5,"b":2}}']
@@ -101,26 +101,26 @@ def test_a_name_that_comes_twice_counts_once() -> None:
         ("w.*:hash=3", "[]", "w is no category"),
     ],
 )
-def test_what_has_no_words(feature: str, value: str, says: str) -> None:
+def test_values_without_words_are_rejected_with_a_reason(feature: str, value: str, says: str) -> None:
     event = b'{"w":%s}' % value.encode()
     schema = schema_of(feature)
     assert row([event], schema) == says
     assert_same(schema, records([event]))
 
 
-def test_no_words_are_zeros() -> None:
+def test_empty_lists_and_objects_give_zeros() -> None:
     assert row([b'{"w":[],"o":{}}'], schema_of("w:hash=2", "o.*:hash=2"))[0] == [0, 0, 0, 0]
     assert row([b'{"w":[null],"o":{"a":null}}'], schema_of("w:hash=2", "o.*:hash=2"))[0] == [0, 0, 0, 0]
 
 
-def test_words_beside_their_own_fields_and_elsewhere() -> None:
+def test_names_may_be_hashed_beside_single_fields_and_in_keys() -> None:
     schema = schema_of("o.*:hash=2", "o.a:missing=0", "@key.w:hash=2,as=key")
     batch = decoded([b'{"o":{"a":3,"b":1}}'], schema, keys=ListColumn([b'{"w":["x","x"]}']))
     expected = [*counted([("a", 3.0), ("b", 1.0)], 2), 3.0, *counted([("x", 2.0)], 2)]
     assert batch.X.tolist() == [expected]
 
 
-def test_a_field_that_is_called_by_the_sign_for_all_names() -> None:
+def test_a_quoted_star_is_a_field_and_not_all_names() -> None:
     names, quoted = Feature.parse("a.*:hash=2"), Feature.parse('a."*":hash=2')
     assert (names.path, names.names, names.columns) == (Path(("a",)), True, ("a.*#0", "a.*#1"))
     assert (quoted.path, quoted.names) == (Path(("a", "*")), False)
@@ -131,7 +131,7 @@ def test_a_field_that_is_called_by_the_sign_for_all_names() -> None:
         schema_of("a.*:hash=2", "a.*:hash=4")
 
 
-def test_many_events_have_the_same_words_whatever_their_form() -> None:
+def test_columns_do_not_depend_on_how_words_are_written() -> None:
     schema = schema_of("w:hash=64")
     texts = [[f"w{i * k % 17}" for k in range(i % 9)] for i in range(300)]
     values: list[bytes | None] = [
@@ -140,7 +140,7 @@ def test_many_events_have_the_same_words_whatever_their_form() -> None:
     np.testing.assert_array_equal(decoded(values, schema).X, [counted([(w, 1.0) for w in one], 64) for one in texts])
 
 
-def test_objects_of_more_fields_than_the_table_has_slots() -> None:
+def test_objects_of_more_fields_than_the_table_holds_are_read() -> None:
     wide = {f"w{i}": i for i in range(5000)}
     values: list[bytes | None] = [json.dumps({"o": one}).encode() for one in ({"a": 1}, wide, {"a": 2})]
     rows = [counted([(name, float(value)) for name, value in one.items()], 7) for one in ({"a": 1}, wide, {"a": 2})]
