@@ -15,7 +15,6 @@ from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import Finished, driftway
 from tests.support.selection import slow_but
 
-SHOW, EXPLAIN = ("snapshot", "show", "--partition", "0"), ("explain", "--partition", "0", "--offset", "3")
 DEEP = b"[" * 10_000 + b"]" * 10_000
 CLAIM = b'{"group":"g","input":"E","partitions":"x"}'
 POSITIONS = {

@@ -41,8 +41,9 @@ ROWS: tuple[Row, ...] = (
         ),
         slow=({"n": 3, "base": "gaussian_nb", "deterministic": True},),
         invalid={"n": (0, -1), "seed": (-1,)},
-        # Measured with this seed: 19.6 has 88.16 95.83 97.39 73.60 89.91 90.84 and 88.77 92.62 97.18 76.33 87.49 90.92.
-        # Twenty seeds of the first have 73.7 +- 0.9 on usenet2 and 89.9 +- 0.5 on spam.
+        # Measured with this seed: the reference results are 88.16 95.83 97.39 73.60 89.91 90.84 and
+        # 88.77 92.62 97.18 76.33 87.49 90.92. Twenty seeds of the first have 73.7 +- 0.9 on usenet2 and 89.9 +- 0.5 on
+        # spam.
         accuracy=(
             ({}, (88.39, 95.62, 97.59, 71.67, 89.91, 89.28)),
             ({"mode": "weight"}, (88.78, 92.61, 97.12, 76.47, 87.52, 91.12)),
@@ -78,8 +79,8 @@ ROWS: tuple[Row, ...] = (
         ),
         symmetric=("output.P",),
         invalid={"n": (0, -1), "hidden": (0, -1), "init_block": (-1,), "ridge": (0.0, -1.0), "seed": (-1,)},
-        # Measured with this seed: 19.6 has 86.55 69.97 96.20 70.47 82.44 76.96. Twenty seeds have 69.7 +- 0.6 on
-        # usenet2 and 73.7 +- 1.3, at most 76.4, on spam, whose 500 columns saturate the units.
+        # Measured with this seed: the reference results are 86.55 69.97 96.20 70.47 82.44 76.96. Twenty seeds have
+        # 69.7 +- 0.6 on usenet2 and 73.7 +- 1.3, at most 76.4, on spam, whose 500 columns saturate the units.
         accuracy=(({}, (86.96, 70.03, 96.19, 69.53, 82.56, 72.60)),),
         opt_out={"adapts": "never forgets"},
     ),

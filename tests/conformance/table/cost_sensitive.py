@@ -10,7 +10,8 @@ PRICES = dict.fromkeys(("eta", "eta_p", "eta_n", "c_p", "c_n"), (0.0, -1.0))
 
 Variants with an intercept use the objective ``cost``: with ``sum``, rows of class 1 weigh less and less while there is
 no other class, and row 219 of `one_class_only`, an outlier, is still taken for the other class.
-Accuracies are measured, because 19.6 has none. The balanced accuracies and AUCs of 14.1 are tested with the family.
+The reference results have no accuracies: those here were measured. Their balanced accuracies and AUCs are tested with
+the family: docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
 
 ROWS = (

@@ -1,11 +1,12 @@
 """Rows of kernel learners, with budgets so small that a check's 240 rows fill them and reach the change of width.
 
-Accuracies are those of 19.6, which were measured with the width 1 / d. It does not state its seed: our seeds differ by
-2 points on spam, as 19.6 says, and also on usenet2 (`rbp` has 66.1 to 67.5 with seeds 1 to 5, against 68.6 in 19.6;
-`bogd` 65.7 to 69.3). `bsgd_merge` has many coefficients of equal size, and in 19.6 rounding chose among them: on
-usenet2 the oracle has 71.3 as specified, and 70.3 if the least coefficient is found without a tolerance. `duol` has
-73.6 on usenet2, and 72.1 if a margin that misses 1 by a rounding error counts as a loss. With its defaults, `bpa_s`
-does not follow labels that are swapped: after 2,000 rows 36 per cent are right.
+Accuracies are the reference results (docs/algorithms/reference-results.md#accuracy-with-the-defaults), which were
+measured with the width 1 / d. They do not state their seed: our seeds differ by 2 points on spam, as they say, and also
+on usenet2 (`rbp` has 66.1 to 67.5 with seeds 1 to 5, against 68.6 there; `bogd` 65.7 to 69.3). `bsgd_merge` has many
+coefficients of equal size, and there rounding chose among them: on usenet2 the oracle has 71.3 as specified, and 70.3
+if the least coefficient is found without a tolerance. `duol` has 73.6 on usenet2, and 72.1 if a margin that misses 1 by
+a rounding error counts as a loss. With its defaults, `bpa_s` does not follow labels that are swapped: after 2,000 rows
+36 per cent are right.
 """
 
 from __future__ import annotations

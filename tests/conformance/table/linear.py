@@ -101,7 +101,7 @@ ROWS = (
             {"safe_step": False, "schedule": "const", "eta": 1e-3, "radius": 3.0, "intercept": False},
         ),
         invalid={**DESCENT, "eps": (-1e-9,)},
-        # Not in 19.6: measured with the oracle.
+        # Measured with the oracle.
         accuracy=(({}, (86.10, 96.21, 97.62, 74.53, 90.40, 95.40)),),
         adapts=(({"schedule": "const", "eta": 0.02}, 85.0),),
     ),
@@ -125,7 +125,7 @@ ROWS = (
             {"loss": "hinge", "delta": 1, "intercept": False},
         ),
         invalid={**DESCENT, "delta": (0, -1)},
-        # From section 3; not in 19.6.
+        # From docs/algorithms/linear.md#restarted_ogd.
         accuracy=(
             ({}, (86.73, 92.33, 97.61, 75.20, 87.53, 89.20)),
             ({"delta": 300}, (84.11, 86.47, 97.25, 79.27, 85.99, 85.00)),
@@ -213,7 +213,7 @@ ROWS = (
         "quadratic_perceptron",
         quadratic.Perceptron,
         variants=({}, {"ties": "correct"}, {"intercept": False}),
-        # Not in 19.6: measured with a matrix A and numpy.
+        # Measured with a matrix A and numpy.
         accuracy=(({}, (77.32, 93.65, 96.96, 69.47, 92.40, 94.28)),),
         adapts=(({}, 75.0),),
     ),

@@ -18,7 +18,7 @@ ROWS = (
             {"lam": 0.3, "safe_step": False, "schedule": "const", "eta": 0.01, "intercept": False},
         ),
         invalid={**LOSS, "eta": (0.0, 1.01)},
-        # Not in 19.6: measured with the oracle.
+        # Measured with the oracle.
         accuracy=(
             ({}, (88.31, 89.03, 97.26, 77.87, 85.31, 97.04)),
             ({"schedule": "const", "eta": 1e-3}, (86.22, 94.40, 97.69, 79.53, 88.92, 93.72)),
@@ -34,7 +34,7 @@ ROWS = (
             {"epoch": 1, "init": "random", "schedule": "const", "eta": 0.3, "intercept": False},
         ),
         invalid={**LOSS, "eta": (0.0, 1.01), "epoch": (0, -1), "init_scale": (-1e-9,), "seed": (-1,)},
-        # Not in 19.6: measured with the oracle.
+        # Measured with the oracle.
         accuracy=(({}, (83.16, 90.84, 97.53, 75.67, 88.51, 95.64)),),
         adapts=(({"epoch": 500}, 80.0),),
     ),

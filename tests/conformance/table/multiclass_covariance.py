@@ -1,8 +1,7 @@
 """Rows of multiclass covariance learners.
 
 Their covariances, which have three dimensions, are checked in tests/unit/learners/test_multiclass_covariance.py.
-Accuracies of two classes are not in 19.6: those here were measured with the oracles, except for the full form on spam,
-for which the oracles are too slow.
+Accuracies of two classes were measured with the oracles, except for the full form on spam, for which they are too slow.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from tests.support.oracle import ranking
 SAMPLING = {"buffer": (0, -1), "C": (0.0, -1.0), "seed": (-1,)}
 """Invalid values of the learners that sample rows.
 
-Accuracies are measured, because 19.6 has none. The balanced accuracies and AUCs of 14.1 are tested with the family.
+The reference results have no accuracies: those here were measured. Their balanced accuracies and AUCs are tested with
+the family: docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
 
 ONE_CLASS = "does not move before both classes were seen: there is no pair to rank"

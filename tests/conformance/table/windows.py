@@ -8,9 +8,10 @@ from tests.support.oracle import windows
 TRAINING = {"C": (0.0, -1.0), "gamma": (-1.0,), "tol": (0.0, -1e-3), "max_sweeps": (0, -1), "seed": (-1,)}
 """Invalid values of the parameters that every support vector machine has.
 
-Their accuracies are those of 19.6, to one point. Seeds 1 to 5 differ by up to 2 points on usenet2 and 1.3 on
-electricity, and 19.6 does not state its seed. On spam500 `svm_fix` is 0.7 to 1.0 below 19.6 with all five: unexplained.
-In 19.6 `svm_win` ran with at most 3 sweeps; with these it differs by at most 0.3 here, with its default of 10 by 0.7.
+Their accuracies are the reference results (docs/algorithms/reference-results.md#accuracy-with-the-defaults), to one
+point. Seeds 1 to 5 differ by up to 2 points on usenet2 and 1.3 on electricity, and the seed of the reference is not
+known. On spam500 `svm_fix` is 0.7 to 1.0 below it with all five: unexplained. There `svm_win` ran with at most 3
+sweeps; with these it differs by at most 0.3 here, with its default of 10 by 0.7.
 """
 
 ROWS = (
