@@ -131,7 +131,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     if decimal == "," and not given.decimal:
         notes.append("its numbers have decimal commas")
     without_header = bool(given.columns) and not _is_header(given.columns, sample.rows[0])
-    columns, left_out = _columns(path, given, sample, decimal, without_header, notes)
+    columns, left_out = _columns(path, given, sample, decimal, notes)
     if len(sample.rows) == 1 and not without_header:
         raise UsageFailure(f"{path} has a header but no rows")
     if sample.first_is_row and before and (names := _names_in(lines[before - 1], separator, sample.width)):
@@ -293,7 +293,7 @@ def _is_header(names: Sequence[str], row: Sequence[str]) -> bool:
 
 
 def _columns(
-    path: Path, given: FileOptions, sample: _Sample, decimal: str, without_header: bool, notes: list[str]
+    path: Path, given: FileOptions, sample: _Sample, decimal: str, notes: list[str]
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """The names of the columns, and those that hold no data."""
     if given.columns:

@@ -197,7 +197,7 @@ def _conclude(plan: DemoPlan, result: DemoResult, out: str | None) -> None:
     from driftway.worker.plots.plotting import Picture, draw
 
     console = wide_console()
-    for part in summary(plan, result):
+    for part in summary(result):
         console.print(part, soft_wrap=isinstance(part, str))
     if out is not None and result.curves.learners:
         draw(result.curves, Picture(plan.name, None, plan.drifts, float(plan.partitions)), out)

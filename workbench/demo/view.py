@@ -108,7 +108,7 @@ def _screen(plan: DemoPlan, progress: DemoProgress, width: int) -> Table:
     return grid
 
 
-def summary(plan: DemoPlan, result: DemoResult) -> list[Any]:
+def summary(result: DemoResult) -> list[Any]:
     """The closing summary: texts and tables to be printed in this order."""
     parts: list[Any] = ["", _outcomes(result), _verdict(result), "", _learners(result)]
     if result.rejected:

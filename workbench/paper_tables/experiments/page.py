@@ -185,7 +185,7 @@ def _checks(contest: PaperExperiment, results: PaperResults) -> str:
     return f"{text}{table}\n{len(lines) - short} of {len(lines)} figures hold.\n"
 
 
-def _complete(contest: PaperExperiment, results: PaperResults) -> tuple[list[str], list[str], list[list[float]]]:
+def _complete(results: PaperResults) -> tuple[list[str], list[str], list[list[float]]]:
     """Return the data sets on which all measured columns have a figure, the columns, and the means."""
     columns = results.columns
     names = [
@@ -197,7 +197,7 @@ def _complete(contest: PaperExperiment, results: PaperResults) -> tuple[list[str
 
 
 def _ranks(contest: PaperExperiment, results: PaperResults) -> str:
-    names, columns, table = _complete(contest, results)
+    names, columns, table = _complete(results)
     if len(columns) < 2 or len(names) < 2:
         return ""
     words = ranks_in_words(columns, table, contest.larger_is_better, "data sets")
@@ -205,7 +205,7 @@ def _ranks(contest: PaperExperiment, results: PaperResults) -> str:
 
 
 def _robustness(contest: PaperExperiment, results: PaperResults, picture: str | None) -> str:
-    names, columns, table = _complete(contest, results)
+    names, columns, table = _complete(results)
     if len(columns) < 2:
         return ""
     ours = robustness(table).sum(axis=0)

@@ -37,7 +37,7 @@ def release(config: Mapping[str, str]) -> tuple[int, int] | None:
     return (4, 0) if PROTOCOLS in config and ZOOKEEPER not in config else None
 
 
-def check_brokers(state: ClusterState, settings: WorkerSettings) -> Finding:
+def check_brokers(state: ClusterState) -> Finding:
     """Judge the brokers' version."""
     brokers = f"{len(state.brokers)} broker{'s'[: len(state.brokers) != 1]}"
     if state.broker_config is None:

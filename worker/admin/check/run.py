@@ -81,7 +81,7 @@ def run_checks(
 
 
 def _of_cluster(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
-    yield cluster.check_brokers(state, settings)
+    yield cluster.check_brokers(state)
     try:
         if settings.protocol == CONSUMER:
             require_consumer_protocol(settings.bootstrap, settings.passthrough, settings.group)

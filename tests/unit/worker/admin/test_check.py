@@ -118,7 +118,7 @@ def test_exit_codes_distinguish_errors_from_warnings() -> None:
 )
 def test_untested_old_brokers_are_a_warning(config: dict[str, str], release: Any, status: str) -> None:
     assert cluster.release(config) == release
-    assert cluster.check_brokers(state(config=config), settings()).status == status
+    assert cluster.check_brokers(state(config=config)).status == status
 
 
 def test_a_client_version_that_leaks_memory_is_a_warning() -> None:
