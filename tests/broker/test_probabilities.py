@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,10 +12,10 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.packed import decode_predictions
-from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
+from tests.support.delayed_labels import Outputs, feed_pieces, kill_and_replace, late_stream
 from tests.support.earlier_probabilities import EarlierDriftway
 from tests.support.fault_scenario import FaultScenario
-from tests.support.kafka import create_topic, produce, read_all, unique
+from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import driftway
 from tests.support.selection import slow_but
 from tests.unit.worker.rows import model_settings, records
@@ -45,14 +44,10 @@ def test_probabilities_of_rows_that_wait_for_labels_survive_a_killed_worker(kafk
     place = "--input", topic, "--group", group, "--bootstrap", kafka, *OPTIONS, "--label-wait", WAIT
     written = "--output-format", form, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
 
-    def feed() -> Iterator[int]:
-        for start in range(0, max(map(len, events.values())), PIECE):
-            for partition, values in events.items():
-                produce(kafka, topic, values[start : start + PIECE], partition)
-            yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
-
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_replace(step, ("worker", *place, *written), (NATIVE, PYTHON), feed(), outputs)
+    kill_and_replace(
+        step, ("worker", *place, *written), (NATIVE, PYTHON), feed_pieces(kafka, topic, events, PIECE), outputs
+    )
     settings = model_settings(
         LEARNER, CHALLENGER, wait=LabelWait.parse(WAIT), accuracy_every=EVERY, window=1000, output_form=form
     )

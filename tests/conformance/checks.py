@@ -42,7 +42,7 @@ which gives other numbers to a learner that is compared without it.
 def scores(learner: Learner, X: np.ndarray, y: np.ndarray, cuts: tuple[int, ...] = ()) -> np.ndarray:
     """Return prequential scores, with the rows split into batches at `cuts`."""
     score = np.full((len(X), learner.n_scores), np.nan)
-    edges = [0, *cuts, len(X)]
+    X, edges = np.ascontiguousarray(X), [0, *cuts, len(X)]
     for start, end in itertools.pairwise(edges):
         learner.predict_then_update(X[start:end], y[start:end], score[start:end])
     return score

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
-from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
-from tests.support.kafka import create_topic, produce, unique
+from tests.support.delayed_labels import Outputs, feed_pieces, kill_and_replace, late_stream
+from tests.support.kafka import create_topic, unique
 from tests.support.process import driftway
 
 LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
@@ -45,14 +44,8 @@ def test_rows_that_wait_for_labels_survive_a_killed_worker(kafka: str, step: Ste
     place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--label-wait", WAIT
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", FEW, "--client")
 
-    def feed() -> Iterator[int]:
-        for start in range(0, max(map(len, events.values())), PIECE):
-            for partition, values in events.items():
-                produce(kafka, topic, values[start : start + PIECE], partition)
-            yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
-
     outputs = Outputs(kafka, f"{topic}.{group}")
-    kill_and_replace(step, work, (victim, successor), feed(), outputs)
+    kill_and_replace(step, work, (victim, successor), feed_pieces(kafka, topic, events, PIECE), outputs)
     for partition, values in events.items():
         assert outputs.written(partition) == offline(values, partition)
     assert driftway("audit", *place).code == 0

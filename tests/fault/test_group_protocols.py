@@ -13,7 +13,7 @@ from tests.support.brokers import own_broker
 from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.groups import set_session
 from tests.support.kafka import admin, await_until, committed_offset
-from tests.support.process import Driftway
+from tests.support.process import Driftway, stop
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.selection import slow_but
 
@@ -29,13 +29,6 @@ def plain(scenario: FaultScenario, *more: str) -> tuple[str, ...]:
     arguments = scenario.worker(*more)
     kept = [word for i, word in enumerate(arguments) if "session" not in word and "heartbeat" not in word]
     return tuple(word for i, word in enumerate(kept) if word != "-X" or (i + 1 < len(kept) and "=" in kept[i + 1]))
-
-
-def stop(*workers: Driftway) -> None:
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.slow

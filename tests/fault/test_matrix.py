@@ -24,7 +24,7 @@ from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway, Liste
 from tests.support.fault_scenario import DETECTORS, FaultScenario
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
-from tests.support.process import Driftway
+from tests.support.process import Driftway, stop
 from tests.support.proxy import IN_TRANSACTION, Proxy
 
 NTH = 7
@@ -82,14 +82,6 @@ def require(scenario: FaultScenario, auditor: Auditor) -> None:
     """Fail unless exactly the predictions and alarms of the offline run were written, each once."""
     auditor.require(scenario.expected)
     require_alarms(scenario)
-
-
-def stop(*workers: Driftway) -> None:
-    """Send SIGTERM to all workers; each must exit with code 0."""
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        assert worker.wait() == 0, worker.summary()
 
 
 def await_rows(scenario: FaultScenario, auditor: Auditor, rows: int) -> None:

@@ -13,7 +13,7 @@ from tests.support.crash import FaultyDriftway
 from tests.support.fault_scenario import FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import await_until
-from tests.support.process import Driftway, driftway
+from tests.support.process import Driftway, driftway, stop
 from tests.support.slow_restore import SlowRestoreDriftway
 
 EVERY_SECONDS = 2.0
@@ -21,14 +21,6 @@ EVERY_SECONDS = 2.0
 SILENCE_SECONDS = 15.0
 """Longest time during the rebalances without a new prediction, on a busy machine."""
 GRACE_SECONDS = 20.0
-
-
-def stop(*workers: Driftway) -> None:
-    """Send SIGTERM to all workers; each must exit with code 0."""
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        assert worker.wait() == 0, worker.summary()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tests.support.crash import CrashingDriftway, Step
-from tests.support.kafka import await_until, read_all
+from tests.support.kafka import await_until, produce, read_all
 from tests.support.process import Driftway
 
 D = 3
@@ -34,6 +34,14 @@ def late_stream(n: int, seed: int, delay: int = 20, task: str = "classification"
     values.append(b'{"id":"nobody","y":1}')
     values.append(b'{"id":1,"y":null}')
     return values
+
+
+def feed_pieces(kafka: str, topic: str, events: dict[int, list[bytes]], piece: int) -> Iterator[int]:
+    """Send the next piece of each partition's records; yield the number of events sent so far."""
+    for start in range(0, max(map(len, events.values())), piece):
+        for partition, values in events.items():
+            produce(kafka, topic, values[start : start + piece], partition)
+        yield sum(b'"x"' in value for values in events.values() for value in values[: start + piece])
 
 
 class Outputs(NamedTuple):

@@ -167,6 +167,14 @@ class Driftway:
         self.process.send_signal(signal.SIGCONT)
 
 
+def stop(*workers: Driftway) -> None:
+    """Send SIGTERM to all workers; each must exit with code 0."""
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        assert worker.wait() == 0, worker.summary()
+
+
 def driftway(*arguments: str, seconds: float = 120.0, env: Mapping[str, str] | None = None) -> Finished:
     """Run a command to its end."""
     with Driftway(*arguments, env=env) as child:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import yaml
 from prometheus_client import generate_latest
 
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.health import RUNNING
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from tests.support.process import ROOT
 from tests.support.promql import Scrapes
 from tests.unit.worker.rows import events, records
 from tests.unit.worker.stream.test_metrics import a_task, worker_metrics
@@ -90,3 +94,16 @@ class ScrapedWorker:
             kept = [line for line in lines if line.split(" ")[0] not in self.process]
             text = "".join([*kept, *(f"{name} {value}\n" for name, value in self.process.items())])
             self.scrapes.take(text, at, **TARGET)
+
+
+@cache
+def rules() -> dict[str, dict[str, Any]]:
+    """Return alert -> its rule."""
+    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def restoring(worker: ScrapedWorker, _step: int) -> None:
+    """Let the worker's task restore at every step."""
+    worker.task.state = State.RESTORING
+    worker.metrics.state(worker.task)

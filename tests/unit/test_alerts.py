@@ -6,14 +6,12 @@ import json
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.state.outputs import Outputs
@@ -21,17 +19,11 @@ from driftway.worker.stream.observability.health import STARTING
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.wire.events import RejectedEvent
 from tests.support.process import ROOT
-from tests.unit.scraped_worker import EVERY_SECONDS, LAST, Cause, ScrapedWorker, batch
+from tests.unit.scraped_worker import EVERY_SECONDS, LAST, Cause, ScrapedWorker, batch, restoring, rules
 
 FOR_SECONDS = {"s": 1, "m": 60}
 GONE_FROM = 25
 """Step from which a worker is gone: five minutes before the end."""
-
-
-@cache
-def rules() -> dict[str, dict[str, Any]]:
-    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}
 
 
 def firing(worker: ScrapedWorker) -> set[str]:
@@ -76,11 +68,6 @@ def silent(worker: ScrapedWorker, _step: int) -> None:
 
 def stuck(worker: ScrapedWorker, step: int) -> None:
     worker.health.idle_seconds = 30.0 * step
-
-
-def restoring(worker: ScrapedWorker, _step: int) -> None:
-    worker.task.state = State.RESTORING
-    worker.metrics.state(worker.task)
 
 
 def behind(worker: ScrapedWorker, step: int) -> None:

@@ -8,21 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.wire.events import RejectedEvent
 from tests.support.process import ROOT
 from tests.support.promql import selectors
-from tests.unit.scraped_worker import LAST, ScrapedWorker, batch
+from tests.unit.scraped_worker import LAST, ScrapedWorker, batch, restoring, rules
 
 PAGES = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
-
-
-def rules() -> dict[str, dict[str, Any]]:
-    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}
 
 
 def panels() -> list[dict[str, Any]]:
@@ -95,11 +88,6 @@ def objectives(worker: ScrapedWorker, title: str) -> list[float]:
 
 def slow(worker: ScrapedWorker, _step: int) -> None:
     worker.metrics.advanced(worker.task, batch(10, 3.0), Outputs(worker.task.committed, np.arange(10)))
-
-
-def restoring(worker: ScrapedWorker, step: int) -> None:
-    worker.task.state = State.RESTORING
-    worker.metrics.state(worker.task)
 
 
 def rejecting(worker: ScrapedWorker, _step: int) -> None:

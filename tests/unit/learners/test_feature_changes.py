@@ -9,12 +9,12 @@ import pytest
 
 from driftway.learners.contract import Array
 from driftway.learners.engine.parameters import ParameterError
-from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.feature_changes import BY_FEATURE, can_change_features, go_on_with_features
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.preprocessing.standardizer import statistics_in
 from driftway.learners.registry import LEARNERS
 from driftway.learners.spec import Spec
+from tests.conformance.checks import scores
 
 D, ROWS = 5, 300
 TASKS = ("classification", 2), ("classification", 3), ("regression", 2)
@@ -41,12 +41,6 @@ def rows(n_classes: int, task: str, n: int = ROWS, d: int = D, seed: int = 1) ->
     return X, np.digitize(z, np.quantile(z, np.arange(1, n_classes) / n_classes)).astype(float)
 
 
-def learned(learner: Learner, X: Array, y: Array) -> Array:
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(np.ascontiguousarray(X), y, score)
-    return score
-
-
 @pytest.fixture(params=cases(), ids=str)
 def case(request: pytest.FixtureRequest) -> tuple[Spec, str, int]:
     text, task, n_classes = request.param
@@ -57,22 +51,22 @@ def test_a_new_feature_changes_no_score_while_it_is_0_and_dropping_it_changes_no
     spec, task, n_classes = case
     X, y = rows(n_classes, task)
     before, wider, again = (spec.create(d, n_classes, task) for d in (D, D + 1, D))
-    learned(before, X, y)
+    scores(before, X, y)
     go_on_with_features(wider, before, [0, 1, None, 2, 3, 4])
     go_on_with_features(again, wider, [0, 1, 3, 4, 5])
     assert again.state.memory.tobytes() == before.state.memory.tobytes()
     more, labels = rows(n_classes, task, seed=2)
-    score = learned(before, more, labels)
+    score = scores(before, more, labels)
     assert np.abs(score).max() > 0
-    np.testing.assert_array_equal(learned(wider, np.insert(more, 2, 0.0, axis=1), labels), score)
+    np.testing.assert_array_equal(scores(wider, np.insert(more, 2, 0.0, axis=1), labels), score)
 
 
 def test_a_feature_that_was_always_0_leaves_no_trace(case):
     spec, task, n_classes = case
     X, y = rows(n_classes, task)
     without, wider, dropped = (spec.create(d, n_classes, task) for d in (D, D + 1, D))
-    learned(without, X, y)
-    learned(wider, np.insert(X, 2, 0.0, axis=1), y)
+    scores(without, X, y)
+    scores(wider, np.insert(X, 2, 0.0, axis=1), y)
     go_on_with_features(dropped, wider, [0, 1, 3, 4, 5])
     assert dropped.state.memory.tobytes() == without.state.memory.tobytes()
 
@@ -82,11 +76,11 @@ def test_features_in_another_order_are_the_same_features(case):
     order = [3, 1, 4, 0, 2]
     X, y = rows(n_classes, task)
     before, after = (spec.create(D, n_classes, task) for _ in range(2))
-    learned(before, X, y)
+    scores(before, X, y)
     go_on_with_features(after, before, order)
     more, labels = rows(n_classes, task, seed=2)
     np.testing.assert_allclose(
-        learned(after, more[:, order], labels), learned(before, more, labels), rtol=1e-5, atol=1e-7
+        scores(after, more[:, order], labels), scores(before, more, labels), rtol=1e-5, atol=1e-7
     )
 
 
@@ -95,26 +89,26 @@ def test_a_learner_continues_without_a_feature_that_mattered(case):
     spec, task, n_classes = case
     X, y = rows(n_classes, task)
     before, after = (spec.create(d, n_classes, task) for d in (D, D - 1))
-    learned(before, X, y)
+    scores(before, X, y)
     go_on_with_features(after, before, [1, 2, 3, 4])
     after.check_state(after.state.memory)
     more, labels = rows(n_classes, task, seed=2)
-    assert np.isfinite(learned(after, more[:, 1:], labels)).all()
+    assert np.isfinite(scores(after, more[:, 1:], labels)).all()
 
 
 def test_the_standardiser_treats_a_new_feature_as_0_until_its_scale_is_known():
     spec = Spec.parse("pa1")
     X, y = rows(2, "classification", 5000)
     before, after = (spec.create(d, 2, standardize=True) for d in (D, D + 1))
-    learned(before, X, y)
+    scores(before, X, y)
     assert can_change_features(before)
     go_on_with_features(after, before, [0, 1, 2, 3, 4, None])
     rng = np.random.default_rng(3)
     more, labels = rows(2, "classification", 3000, seed=2)
     wide = np.column_stack([more, 1e6 + 1e3 * rng.normal(size=3000)])
-    learned(after, wide[:100], labels[:100])
+    scores(after, wide[:100], labels[:100])
     assert abs(after.state["weight"][D]) < 1e-50
-    learned(after, wide[100:], labels[100:])
+    scores(after, wide[100:], labels[100:])
     known = statistics_in(after.state)
     assert abs(known.mean[D] - 1e6) < 300
     assert 0.7 < np.sqrt(known.squares[D] / known.rows[0]) / 1e3 < 1.4
@@ -127,8 +121,8 @@ def test_a_standardiser_without_rows_learns_a_new_feature_like_any_other():
     X, y = rows(2, "classification", 40)
     before, after, fresh = (spec.create(d, 2, standardize=True) for d in (D - 1, D, D))
     go_on_with_features(after, before, [0, 1, 2, 3, None])
-    learned(after, X, y)
-    learned(fresh, X, y)
+    scores(after, X, y)
+    scores(fresh, X, y)
     assert after.state.memory.tobytes() == fresh.state.memory.tobytes()
 
 

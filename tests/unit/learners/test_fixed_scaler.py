@@ -15,7 +15,7 @@ from driftway.learners.preprocessing.fixed_scaler import LARGEST, FixedScaler
 from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
-from tests.conformance.checks import CHECKS
+from tests.conformance.checks import CHECKS, scores
 from tests.conformance.table import Case
 from tests.conformance.table.row import Row
 from tests.support.oracle import linear, scaled
@@ -42,12 +42,6 @@ def rows(n=400, seed=51):
     y = (X[:, 0] > 3.0).astype(float)
     y[rng.random(n) < 0.1] = math.nan
     return X, y
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(X, y, score)
-    return score
 
 
 def set_scaling(learner, prefix=""):

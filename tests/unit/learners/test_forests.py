@@ -10,6 +10,7 @@ import pytest
 from driftway import learners
 from driftway.learners.engine.jit import kernel, member
 from driftway.learners.engine.memory_types import pass_by_address
+from tests.conformance.checks import scores
 
 FOREST, PATCHES, BOOSTING = "adaptive_random_forest", "streaming_random_patches", "streaming_gradient_boosting"
 
@@ -30,12 +31,6 @@ def total_of_second_row(pair):
 def test_kernels_read_a_member_whose_arrays_have_one_type():
     pass_by_address(Pair)
     assert total_of_second_row(Pair(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]))) == 67.0
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(X, y, score)
-    return score
 
 
 def turning(n, d=4, seed=1):

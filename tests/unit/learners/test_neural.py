@@ -9,15 +9,10 @@ import pytest
 
 from driftway import learners
 from driftway.learners.metrics.prequential import predicted_class
+from tests.conformance.checks import scores
 
 PARTS = ("first", "deep", "bias", "shallow", "head", "offset")
 """Fields of `hbp` that a row updates, besides the weights of its classifiers."""
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(np.ascontiguousarray(X), y, score)
-    return score
 
 
 def predicted(learner, x):

@@ -10,16 +10,11 @@ from driftway.learners.drift.adwin import ADWINState
 from driftway.learners.engine.parameters import ParameterError, TooFewFeatures
 from driftway.learners.engine.state_layout import field_specs
 from driftway.learners.trees.monitors import Detectors, Monitors
+from tests.conformance.checks import scores
 from tests.support.oracle.protocol import run
 from tests.support.oracle.trees import learners as oracles
 
 QUICK = {"grace": 20, "delta": 0.1, "tie": 0.3}
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(np.ascontiguousarray(X), y, score)
-    return score
 
 
 def quadrants(n, seed=1):

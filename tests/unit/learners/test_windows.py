@@ -7,6 +7,7 @@ import pytest
 
 from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
+from tests.conformance.checks import scores
 
 SVMS = ("svm_win", "svm_fix", "svm_ada")
 
@@ -16,12 +17,6 @@ def stream(n, d=3, seed=41):
     X = rng.standard_normal((n, d))
     y = (X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n) > 0).astype(float)
     return X, y
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(X, y, score)
-    return score
 
 
 def primal_and_dual(w, X, y, C, alpha=None):
