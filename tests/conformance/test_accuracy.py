@@ -44,8 +44,8 @@ def test_each_learner_beats_the_baselines(case):
     metrics = create_metrics(CLASSIFICATION, case.classes(3), score.shape[1])
     metrics.observe(score, y)
     point = metrics.point()
-    assert point["accuracy"] > point["majority_accuracy"] + 0.2
-    assert point["accuracy"] > point["no_change_accuracy"] + 0.2
+    baseline = max(point["majority_accuracy"], point["no_change_accuracy"])
+    assert point["accuracy"] > baseline + 0.2, "it learns nothing from the features; see `opt_out` for why it may not"
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,6 @@ def test_each_multiclass_learner_follows_a_drift(row, parameters):
     learner = Case(row, "multiclass", json.dumps(dict(parameters))).make(6, 4)
     hits = predicted_class(scores(learner, X, y), "multiclass") == y
     assert 100 * hits[6000:].mean() > OF_FOUR_CLASSES, "has not followed the drift after 1000 rows"
-
-
-def test_every_learner_is_tested_for_drift_or_has_a_reason_not_to_be():
-    assert {row.name for row in TABLE if not row.adapts and "adapts" not in row.opt_out} == set()
 
 
 @pytest.mark.parametrize(
