@@ -197,19 +197,19 @@ def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None
 
 
 @fragment
-def cache_prediction(opinion: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
-    """Cache the experts' scores of a row and its label contexts. Shapes: opinion f4[o]."""
+def cache_prediction(cached_prediction: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
+    """Cache the experts' scores of a row and its label contexts. Shapes: cached_prediction f4[o]."""
     raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
     place = 0
     for e in range(E):
         # Only differences matter: one number suffices for two classes.
         for c in range(0 if K > 2 else 1, K):
-            opinion[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
+            cached_prediction[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
             place += 1
     after_run, after_past = label_history.current_contexts(memory.history)
-    opinion[place], opinion[place + 1] = after_run, after_past
+    cached_prediction[place], cached_prediction[place + 1] = after_run, after_past
     if p.forests:
-        of_classes.cache(memory.forests, opinion, place + label_history.EXPERTS)
+        of_classes.cache(memory.forests, cached_prediction, place + label_history.EXPERTS)
 
 
 @fragment
@@ -220,12 +220,12 @@ def learn_delayed(
     _finite: bool,
     p: ClassificationNumbers,
     memory: ClassificationState,
-    opinion: Array,
+    cached_prediction: Array,
 ) -> None:
     """Update the mixture by the cached scores, and count the label in the contexts cached with them.
 
     The experts' current scores, which include what was learned during the delay, must not set the weights for rows
-    whose labels are delayed as well. Shapes: opinion f4[o].
+    whose labels are delayed as well. Shapes: cached_prediction f4[o].
     """
     raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
     place = 0
@@ -233,7 +233,7 @@ def learn_delayed(
         for c in range(K):
             now[e, c] = raw[e, c]
             if K > 2 or c > 0:
-                raw[e, c] = opinion[place]
+                raw[e, c] = cached_prediction[place]
                 place += 1
             else:
                 raw[e, c] = 0.0
@@ -243,7 +243,7 @@ def learn_delayed(
         for c in range(K):
             raw[e, c] = now[e, c]
     if p.forests:
-        of_classes.learn_delayed(memory.forests, memory.S, y, opinion, place + label_history.EXPERTS)
-    label_history.count_at(y, int(opinion[place]), int(opinion[place + 1]), memory.history)
+        of_classes.learn_delayed(memory.forests, memory.S, y, cached_prediction, place + label_history.EXPERTS)
+    label_history.count_at(y, int(cached_prediction[place]), int(cached_prediction[place + 1]), memory.history)
     label_history.advance(y, memory.history)
     teach(y, p, memory)

@@ -257,32 +257,38 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
 
 
 @fragment
-def cache_prediction(opinion: Array, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Cache the experts' forecasts of a row. Shapes: opinion f4[o]."""
+def cache_prediction(cached_prediction: Array, p: RegressionNumbers, memory: RegressionState) -> None:
+    """Cache the experts' forecasts of a row. Shapes: cached_prediction f4[o]."""
     E = memory.stacking.forecasts.shape[0]
     for e in range(E):
-        opinion[e] = memory.stacking.forecasts[e]
+        cached_prediction[e] = memory.stacking.forecasts[e]
     if p.forests:
-        of_targets.cache(memory.forests, opinion, E)
+        of_targets.cache(memory.forests, cached_prediction, E)
 
 
 @fragment
 def learn_delayed(
-    _x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState, opinion: Array
+    _x: Array,
+    y: float,
+    _omega: float,
+    _forecast: float,
+    p: RegressionNumbers,
+    memory: RegressionState,
+    cached_prediction: Array,
 ) -> None:
-    """As `learn`, but the mixtures are updated by the cached forecasts. Shapes: opinion f4[o]."""
+    """As `learn`, but the mixtures are updated by the cached forecasts. Shapes: cached_prediction f4[o]."""
     target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
     wild = is_wild(history, target)
     if not wild and history.wild[0] == 0:
         for e in range(forecasts.shape[0]):
             now[e] = forecasts[e]
-            forecasts[e] = opinion[e]
+            forecasts[e] = cached_prediction[e]
         first, level = stacking.mix(memory.stacking), in_deviations(target, memory)
         stacking.update_stacking(memory.stacking, level)
         for e in range(forecasts.shape[0]):
             forecasts[e] = now[e]
         if p.forests:
-            of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, opinion)
+            of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, cached_prediction)
         teach(target, p, memory)
     move_on(target, wild, p, memory)
 

@@ -33,7 +33,7 @@ def no_op(_parameters: Any, _memory: Any) -> None:
 
 
 @fragment
-def cache_nothing(_opinion: Any, _parameters: Any, _memory: Any) -> None:
+def cache_nothing(_cached_prediction: Any, _parameters: Any, _memory: Any) -> None:
     """Cache nothing of a row that waits for its label; the default of `UpdateRule.cache_prediction`."""
 
 
@@ -123,7 +123,7 @@ def without_cache(learn: Fragment) -> Fragment:
     """Return `learn_delayed` of a rule that caches no predictions: `learn`, with one more argument."""
 
     def learn_delayed(
-        x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _opinion: Array
+        x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _cached_prediction: Array
     ) -> None:
         learn(x, y, omega, margin, parameters, memory)
 
@@ -172,7 +172,9 @@ def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
     """As `row_loop`, for rows that may wait for their labels."""
     score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
 
-    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
+    def run(
+        rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, cached_prediction: Array
+    ) -> None:
         begin(parameters, memory)
         for t in range(rows.shape[0]):
             margin = score(rows[t], parameters, memory)
@@ -180,11 +182,11 @@ def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
             label = 2.0 * y[t] - 1.0 if signed else y[t]
             if math.isnan(label):
                 if slot[t] >= 0:
-                    cache_prediction(opinion[slot[t]], parameters, memory)
+                    cache_prediction(cached_prediction[slot[t]], parameters, memory)
                 elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], margin, parameters, memory)
             elif slot[t] >= 0:
-                learn_delayed(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
+                learn_delayed(rows[t], label, 1.0, margin, parameters, memory, cached_prediction[slot[t]])
             else:
                 learn(rows[t], label, 1.0, margin, parameters, memory)
 
@@ -196,18 +198,20 @@ def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
     """As `class_row_loop`, for rows that may wait for their labels."""
     score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
 
-    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
+    def run(
+        rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, cached_prediction: Array
+    ) -> None:
         begin(parameters, memory)
         for t in range(rows.shape[0]):
             score(rows[t], parameters, memory)
             finite = write_score(memory.S, scores[t])
             if math.isnan(y[t]):
                 if slot[t] >= 0:
-                    cache_prediction(opinion[slot[t]], parameters, memory)
+                    cache_prediction(cached_prediction[slot[t]], parameters, memory)
                 elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], finite, parameters, memory)
             elif slot[t] >= 0:
-                learn_delayed(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
+                learn_delayed(rows[t], int(y[t]), 1.0, finite, parameters, memory, cached_prediction[slot[t]])
             else:
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 

@@ -112,14 +112,14 @@ def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) 
     steps = DelaySimulator(delay, learner).arrange(X, y)
     # One slot per row, so that no prediction is overwritten. Labels arrive in the order of their rows.
     number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
-    opinions = learner.prediction_cache(len(y))
+    cached_prediction = learner.prediction_cache(len(y))
     learner.predict_then_update_delayed(
-        steps.X, steps.y, np.empty((len(number), learner.n_scores)), DelayedRows(number, opinions)
+        steps.X, steps.y, np.empty((len(number), learner.n_scores)), DelayedRows(number, cached_prediction)
     )
     E, known = len(auto.state["mixing.share"]), len(y) - delay
     names = classification.names(auto.rule().parameters)[:E]  # without the forests
     width = E * (1 if n_classes == 2 else n_classes)
-    outputs = opinions[:known, :width].reshape(known, E, -1)
+    outputs = cached_prediction[:known, :width].reshape(known, E, -1)
     predicted = (outputs[:, :, 0] >= 0.0).astype(int) if n_classes == 2 else outputs.argmax(axis=2)
     right = 100.0 * (predicted == y[:known, None]).mean(axis=0)
     return dict(zip(names, right.tolist(), strict=True))

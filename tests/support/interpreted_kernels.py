@@ -91,8 +91,8 @@ def out_of_bounds_delayed(case: Case) -> list[str]:
 
     X, y = streams(case)["plain"]
     learner = case.make(5)
-    opinion = learner.prediction_cache(WAITING)
-    if not (opinion.size or learner.uses_unlabelled):
+    cached_prediction = learner.prediction_cache(WAITING)
+    if not (cached_prediction.size or learner.uses_unlabelled):
         return []
     score = np.empty((2, learner.n_scores))
     for t in range(WAITING, LATE):
@@ -101,7 +101,7 @@ def out_of_bounds_delayed(case: Case) -> list[str]:
         due = np.array([np.nan if gone else y[waited], np.nan])
         slot = np.array([LABEL_EXPIRED if gone else t % WAITING, t % WAITING])
         try:
-            learner.predict_then_update_delayed(X[[waited, t]], due, score, DelayedRows(slot, opinion))
+            learner.predict_then_update_delayed(X[[waited, t]], due, score, DelayedRows(slot, cached_prediction))
         except IndexError as error:
             return [f"{case.label}, row {t}, late ones: {error}"]
     return []

@@ -91,29 +91,30 @@ def learn(forests: ClassForests, S: Array, y: int) -> None:
 
 
 @kernel
-def cache(forests: ClassForests, opinion: Array, place: int) -> None:
-    """Cache the forests' scores of a row, NaN if they are not used. Shapes: opinion f4[o], from `place` on."""
+def cache(forests: ClassForests, cached_prediction: Array, place: int) -> None:
+    """Cache the forests' scores of a row from `place` on, NaN if they are not used. Shapes: cached_prediction f4[o]."""
     raw = forests.mixing.raw
     for e in range(1, raw.shape[0]):
         for c in range(raw.shape[1]):
-            opinion[place] = raw[e, c] if forests.usage.used[0] == 1 else math.nan
+            cached_prediction[place] = raw[e, c] if forests.usage.used[0] == 1 else math.nan
             place += 1
 
 
 @kernel
-def learn_delayed(forests: ClassForests, S: Array, y: int, opinion: Array, place: int) -> None:
+def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Array, place: int) -> None:
     """As `learn`, but the second mixture is updated by cached scores, if the forests were used then.
 
-    S is the first mixture's score by cached ones. Shapes: S f8[K], opinion f4[o], the forests' from `place` on.
+    S is the first mixture's score by cached ones. Shapes: S f8[K], cached_prediction f4[o],
+    the forests' from `place` on.
     """
-    raw, mixed = forests.mixing.raw, not math.isnan(opinion[place])
+    raw, mixed = forests.mixing.raw, not math.isnan(cached_prediction[place])
     for c in range(S.shape[0]):
         forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
     if mixed:
         for e in range(1, raw.shape[0]):
             for c in range(raw.shape[1]):
-                raw[e, c] = opinion[place]
+                raw[e, c] = cached_prediction[place]
                 place += 1
         mix(forests.mixing, S, SUREST)
     teach(forests, y, mixed, update_mixing(forests.mixing, S, y, True) if mixed else 0.0, True)

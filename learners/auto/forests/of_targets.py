@@ -37,7 +37,7 @@ class TargetForests(NamedTuple):
     usage: Any = part(Usage, "whether the forests are used")
     inputs: Array = scratch("f8[c]", "the features")
     bins: Array = scratch("f8[c]", "their bins")
-    cached: Array = scratch("f8[F]", "forecasts that were cached, while the present ones are kept")
+    present: Array = scratch("f8[F]", "the present forecasts, while cached ones stand in their place")
 
 
 def sizes(n: int, used: bool) -> Sizes:
@@ -98,30 +98,30 @@ def learn(forests: TargetForests, level: float, last: float, history: TargetHist
 
 
 @kernel
-def cache(forests: TargetForests, opinion: Array, place: int) -> None:
-    """Cache the forests' forecasts of a row, NaN if they are not used. Shapes: opinion f4[o], from `place` on."""
+def cache(forests: TargetForests, cached_prediction: Array, place: int) -> None:
+    """Cache the forests' forecasts of a row from `place` on, or NaN if unused. Shapes: cached_prediction f4[o]."""
     for e in range(1, forests.mixing.forecasts.shape[0]):
-        opinion[place + e - 1] = forests.mixing.forecasts[e] if forests.usage.used[0] == 1 else math.nan
+        cached_prediction[place + e - 1] = forests.mixing.forecasts[e] if forests.usage.used[0] == 1 else math.nan
 
 
 @kernel
 def learn_delayed(
-    forests: TargetForests, level: float, last: float, history: TargetHistory, first: float, opinion: Array
+    forests: TargetForests, level: float, last: float, history: TargetHistory, first: float, cached_prediction: Array
 ) -> None:
     """As `learn`, but the second mixture is updated by cached forecasts, if the forests were used then.
 
-    `first` is the first mixture's forecast by cached ones. Shapes: opinion f4[o], the forests' at its end.
+    `first` is the first mixture's forecast by cached ones. Shapes: cached_prediction f4[o], the forests' at its end.
     """
-    forecasts, cached, both = forests.mixing.forecasts, forests.cached, first
-    F, place = forecasts.shape[0], opinion.shape[0] - forecasts.shape[0] + 1
-    if not math.isnan(opinion[place]):
+    forecasts, present, both = forests.mixing.forecasts, forests.present, first
+    F, place = forecasts.shape[0], cached_prediction.shape[0] - forecasts.shape[0] + 1
+    if not math.isnan(cached_prediction[place]):
         for e in range(F):
-            cached[e] = forecasts[e]
-            forecasts[e] = opinion[place + e - 1] if e > 0 else first
+            present[e] = forecasts[e]
+            forecasts[e] = cached_prediction[place + e - 1] if e > 0 else first
         both = stacking.mix(forests.mixing)
         stacking.update_stacking(forests.mixing, level)
         for e in range(F):
-            forecasts[e] = cached[e]
+            forecasts[e] = present[e]
     if forests.usage.used[0] == 1:
         teach(forests, level, last, history)
     judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
