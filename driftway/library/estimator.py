@@ -39,7 +39,7 @@ class Estimator(ABC):
 
     def __init__(self, learner: str = "auto", *, standardize: bool = True) -> None:
         self.learner, self.standardize = learner, standardize
-        _tell_river()
+        _register_with_river()
 
     # River
 
@@ -296,7 +296,7 @@ def _sklearn_exception(name: str, own: Any) -> Any:
     return getattr(sys.modules.get("sklearn.exceptions"), name, own)
 
 
-def _tell_river() -> None:
+def _register_with_river() -> None:
     """Declare the two kinds as River's, whose functions ask for the class of a model, if River is loaded."""
     base = sys.modules.get("river.base")
     if base is not None:

@@ -24,7 +24,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _LISTENERS.remove(listener)
 
 
-def tell(begins: bool) -> None:
+def notify(begins: bool) -> None:
     """Call all listeners: a compilation begins, or ends."""
     for listener in tuple(_LISTENERS):
         listener(begins)

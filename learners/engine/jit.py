@@ -19,7 +19,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np import linalg
 
-from driftway.learners.engine.compilations import tell
+from driftway.learners.engine.compilations import notify
 from driftway.learners.engine.memory_types import Memory, indexed, item
 from driftway.learners.engine.subroutines import CompiledFunction, SeparateKernel
 
@@ -51,10 +51,10 @@ class _Compilations(event.Listener):
     """Passes on what numba says about its compilations."""
 
     def on_start(self, event: Any) -> None:
-        tell(begins=True)
+        notify(begins=True)
 
     def on_end(self, event: Any) -> None:
-        tell(begins=False)
+        notify(begins=False)
 
 
 event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ import click
 
 from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
-from driftway.worker.cli.file_options import given_file_options, require_other_file, tell_notes
+from driftway.worker.cli.file_options import given_file_options, print_notes, require_other_file
 from driftway.worker.errors import UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 
@@ -103,7 +103,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
     require_other_file(given["dry_run"], [opened.name])
     if not given["quiet"]:
-        tell_notes(opened)
+        print_notes(opened)
     encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
         opened,

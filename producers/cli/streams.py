@@ -18,7 +18,7 @@ from driftway.producers.cli.injecting import (
     truth_lines,
     truth_of,
 )
-from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
+from driftway.worker.cli.file_options import file_options, given_file_options, print_notes
 from driftway.worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
@@ -85,7 +85,7 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
         inject=given["inject"],
         **given_file_options(given),
     )
-    tell_notes(opened)
+    print_notes(opened)
     facts = {**_describe(opened), "catalogue": fetching.entry_of(words[0])}
     click.echo(json.dumps(facts) if given["json"] else _as_page(facts))
 

@@ -69,7 +69,7 @@ class _CompilingNotice:
         self._depth, self._seconds, self._began_at = 0, 0.0, 0.0
         self._timer: threading.Timer | None = None
 
-    def heard(self, begins: bool) -> None:
+    def on_compilation(self, begins: bool) -> None:
         """As `driftway.learners.engine.compilations.Listener`."""
         self._depth += 1 if begins else -1
         if begins and self._depth == 1 and self._seconds < COMPILING_SECONDS:
@@ -98,7 +98,7 @@ def compiling_shown() -> Iterator[None]:
         return
     from driftway.learners.engine.compilations import listening
 
-    with listening(_CompilingNotice().heard):
+    with listening(_CompilingNotice().on_compilation):
         yield
 
 

@@ -50,7 +50,7 @@ def given_file_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"reading": found} if found else {}
 
 
-def tell_notes(opened: Any) -> None:
+def print_notes(opened: Any) -> None:
     """Say what was guessed about a file or left out, on standard error."""
     for note in getattr(opened, "notes", ()):
         click.echo(shown(f"driftway: {opened.name}: {note}"), err=True)

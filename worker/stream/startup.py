@@ -100,7 +100,7 @@ def check_properties(settings: WorkerSettings) -> None:
         Consumer(quiet(properties)).close()
 
 
-def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
+def _warn_of_compaction(settings: WorkerSettings, event_log: EventLog) -> None:
     """Log a warning if an input topic is compacted."""
     inputs = [topic for topic in (settings.input, settings.label_topic) if topic]
     for topic, policy in compacted_topics(settings.bootstrap, settings.passthrough, inputs).items():
@@ -135,7 +135,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     wanted = present[settings.input]
     if (wrong := wrong_label_topic(settings, present)) is not None:
         raise UsageFailure(wrong.sentence)
-    _tell_compacted(settings, event_log)
+    _warn_of_compaction(settings, event_log)
     plan = output_plan(settings.topics.existing(present), wanted)
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
     if large := [name for name in plan if present.get(name, wanted) > wanted]:
@@ -187,11 +187,11 @@ def wrong_label_topic(settings: WorkerSettings, present: Mapping[str, int]) -> W
         f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
         "partition of its event",
         True,
-        f": {_mend(name, present.get(name, 0), wanted)}",
+        f": {_how_to_add_partitions(name, present.get(name, 0), wanted)}",
     )
 
 
-def _mend(topic: str, has: int, wanted: int) -> str:
+def _how_to_add_partitions(topic: str, has: int, wanted: int) -> str:
     """Say how a label topic gets as many partitions as the input."""
     if not has:
         return f"`driftway topics create --input {topic} --partitions {wanted}` creates it"

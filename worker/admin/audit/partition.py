@@ -145,7 +145,7 @@ class PartitionAudit:
         low, fresh, verifier = self._input.low, self._fresh_at(), self._exchange_verifier
         labels = KnownLabels(self.settings, self.target.partition)
         if fresh is not None and labels.reach(fresh) and (verifier is None or verifier.is_complete(self._model, fresh)):
-            self._stand(fresh)
+            self._start_at(fresh)
             return True
         gap = ""
         while (one := self._ahead) is not None and (one.offset < low or not self._has_all_rounds(one, labels)):
@@ -158,7 +158,7 @@ class PartitionAudit:
         if found.plan is not None:
             self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group, found.plan)
         self._model.load(found.saved)
-        self._stand(found.offset)
+        self._start_at(found.offset)
         self._ahead = self._next_snapshot()
         why = "" if self._snapshots.stream.first is None else ", since a new history began"
         self._unchecked(
@@ -166,7 +166,7 @@ class PartitionAudit:
         )
         return True
 
-    def _stand(self, offset: int) -> None:
+    def _start_at(self, offset: int) -> None:
         """Start the recomputation at `offset`, where the model stands."""
         self._position = self.report.begin = offset
         if self._exchange_verifier is not None:

@@ -19,7 +19,7 @@ from driftway.worker.admin.state_admin.what_if import WhatIf
 from driftway.worker.admin.watch.challengers import Verdict, verdict
 from driftway.worker.cli.model_options import make_model_settings
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.cli.plan_options import tell_cost
+from driftway.worker.evaluation.cli.plan_options import print_river_cost
 from driftway.worker.evaluation.cli.planned import RecordFiles, RepeatedPartition
 from driftway.worker.evaluation.cli.replay_options import beginnings
 from driftway.worker.evaluation.river.spec import spec_of
@@ -130,7 +130,7 @@ def compared(begins: Sequence[Beginning], given: dict[str, Any], bars: ProgressF
     settings = begins[0].state.model.settings
     maps = tuple(s.text for s in settings.maps)
     specs = make_model_settings(tuple(given["learner"]), settings.target, maps, spec_of).specs
-    tell_cost(specs)
+    print_river_cost(specs)
     what_if = WhatIf(specs, settings)
     progress = bars("rows", sum(begin.end - begin.first for begin in begins))
     for begin in begins:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
+from driftway.worker.cli.file_options import file_options, given_file_options, print_notes
 from driftway.worker.cli.options import client_options, reading_option
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import parse_properties
@@ -122,7 +122,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
     }
     file = obj["open_rows"](name, **given_file_options(given))
-    tell_notes(file)
+    print_notes(file)
     values, headers = _sample(file, name, rows, given)
     asked = [path for path in known.values() if path is not None]
     found = scan_events(values, given["envelope"], asked, headers)

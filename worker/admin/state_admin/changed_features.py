@@ -9,7 +9,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.plans.configuration import Configuration, why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-from driftway.worker.state.plans.next_plan import begins_anew, goes_on
+from driftway.worker.state.plans.next_plan import goes_on, restarted
 from driftway.worker.wire.events import Schema
 
 EMPTY, RELEARNED = "empty", "relearned"
@@ -76,4 +76,4 @@ def models_with_features(
             f"{', '.join(one.name for one in anew)} cannot go on with other features: say with --begin how they "
             f"start, {EMPTY} or {RELEARNED}"
         )
-    return tuple(begins_anew(one, begin == RELEARNED) if one in anew else one for one in models)
+    return tuple(restarted(one, begin == RELEARNED) if one in anew else one for one in models)

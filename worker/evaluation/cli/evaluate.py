@@ -20,8 +20,8 @@ from driftway.worker.evaluation.cli.plan_options import (
     check_options,
     leave_to_the_stream,
     plan,
+    print_river_cost,
     run_plans,
-    tell_cost,
 )
 from driftway.worker.evaluation.cli.replay_options import check_replay_options, replay_options
 from driftway.worker.evaluation.cli.table_options import (
@@ -30,7 +30,7 @@ from driftway.worker.evaluation.cli.table_options import (
     table_options,
     write_a_table,
 )
-from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
+from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used
 from driftway.worker.settings.option_values import MOST_COVERAGE
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     from driftway.worker.evaluation.results import add_robustness
 
     results, drawings, read = _run(obj["open_stream"], streams, given)
-    tell_losses(read)
+    print_losses(read)
     add_robustness(results)
     add_comparison(results)
     _write_and_show(results, given, kept=any(counts.labelled for _, counts in read))
@@ -284,14 +284,14 @@ def _run(
             for name in streams:
                 one = plan(open_stream, name, given)
                 if not results:
-                    tell_cost(one.specs)
+                    print_river_cost(one.specs)
                 found, points, counts = _together(one, out, len(streams) > 1, given)
                 results += found
                 read.append((one.stream.name, counts))
                 drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
         return results, drawings, read
     plans = [plan(open_stream, name, given) for name in streams]
-    tell_cost(plans[0].specs)
+    print_river_cost(plans[0].specs)
     for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
         results += [row for outcome in outcomes for row in rows_of(outcome)]
         read.append((one.stream.name, outcomes[0].counts))

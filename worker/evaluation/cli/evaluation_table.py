@@ -63,7 +63,7 @@ def show(results: list[dict[str, Any]]) -> None:
     present = [metric for metric in columns if any(metric in result for result in results)]
     for heading in ("stream", "learner", *(["partition"] * partitioned)):
         table.add_column(heading)
-    counts = ["rows", *(name for name in COUNTS if any(is_telling(name, result) for result in results))]
+    counts = ["rows", *(name for name in COUNTS if any(is_informative(name, result) for result in results))]
     parts = ["parts"] if protocol in PARTS else []
     for heading in (*counts, *(PARTS[protocol] for _ in parts), *(columns[metric] for metric in present), "rows/s"):
         table.add_column(heading, justify="right")
@@ -120,7 +120,7 @@ def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:
     return f"{sum(r['rows'] for r in same) / seconds:,.0f}" if seconds > 0 else "-"
 
 
-def is_telling(count: str, result: dict[str, Any]) -> bool:
+def is_informative(count: str, result: dict[str, Any]) -> bool:
     """Whether a count says more than `rows`: not all rows have a label, or some were rejected or had a gap."""
     return bool(result[count] != (result["rows"] if count == "labelled" else 0))
 

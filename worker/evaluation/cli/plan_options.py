@@ -11,7 +11,7 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events
-from driftway.worker.cli.file_options import given_file_options, tell_notes
+from driftway.worker.cli.file_options import given_file_options, print_notes
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
 from driftway.worker.cli.start_options import warm_start_plan
@@ -106,7 +106,7 @@ def leave_to_the_stream(given: dict[str, Any]) -> None:
             given[option] = None
 
 
-def tell_cost(specs: Sequence[Spec]) -> None:
+def print_river_cost(specs: Sequence[Spec]) -> None:
     """Say what models of River among the learners cost, before hours of them."""
     from driftway.worker.evaluation.river.spec import cost_of
 
@@ -147,7 +147,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
     if events is not None:
         require_events(given)
     stream = open_rows(open_stream, name, opening, labelled, events)
-    tell_notes(stream)
+    print_notes(stream)
     if warm_plan is None:
         target = _target_of(stream, task, given["classes"], target)
         learners = given["learner"] or (DEFAULT_LEARNER,)

@@ -199,11 +199,11 @@ def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str
             if advance is not None:
                 advance(len(values))
     for i, part in enumerate(parts):
-        _tell_late(history.places(part.run.model.partition), -(-(first - i) // len(parts)), part.run.model)
+        _report_late(history.places(part.run.model.partition), -(-(first - i) // len(parts)), part.run.model)
     return [row for part in parts for row in part.results(stream.name)]
 
 
-def _tell_late(places: Sequence[PlanPlace], rows: int, model: Model) -> None:
+def _report_late(places: Sequence[PlanPlace], rows: int, model: Model) -> None:
     """Say which plans were not taken since the stream ended before."""
     for place in places:
         if place.offset >= rows and place.plan.number > model.plan.number:

@@ -13,7 +13,7 @@ from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import plan
-from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
+from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.grid.search import GridResult
@@ -107,7 +107,7 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
     with bar("grid", total) as advance:
         results = run_grids(open_stream, grids, [one.jobs[0] for one in plans], given["jobs"], advance)
     read = [(result.stream, result.counts) for result in results[:: len(grids)]]
-    tell_losses(read)
+    print_losses(read)
     require_used(read)  # before the best point of each grid is asked for
     if given["out"]:
         from driftway.worker.evaluation.grid.page import write_grids

@@ -11,13 +11,13 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events, schema_options
-from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
+from driftway.worker.cli.file_options import file_options, given_file_options, print_notes
 from driftway.worker.cli.model_options import make_target
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, reading_option, was_typed
 from driftway.worker.errors import Failure, UsageFailure, require_place
 from driftway.worker.evaluation.cli.progress_line import progress_line
-from driftway.worker.evaluation.cli.unused_rows import tell_large_loss
+from driftway.worker.evaluation.cli.unused_rows import print_large_loss
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.codec import FORMATS, write_json
@@ -282,11 +282,11 @@ def _train(
         partial.unlink(missing_ok=True)
     with bar(f"reading {rows.name}", rows.length) as advance:
         problem = job.read(rows, advance)
-    tell_large_loss(rows.name, rows.counts)
+    print_large_loss(rows.name, rows.counts)
     if tests is not None:
         tests.begun = rows.filling
         job.require_testable(tests, problem.n_features)
-        tell_large_loss(tests.name, tests.counts)
+        print_large_loss(tests.name, tests.counts)
     algorithm, learner = Spec.parse(asked["algorithm"]), Spec.parse(asked["learner"])
     procedure = job.begin(problem, algorithm, learner, given["seed"], resumed.progress if resumed else None)
 
@@ -357,7 +357,7 @@ def _open(
     opening = {"seed": given["seed"], "label": given["label"], "labels": target.labels or None}
     more = ({"drop": list(given["drop"])} if given["drop"] else {}) | given_file_options(given)
     stream = open_rows(open_stream, name, {**opening, **more, "data_dir": given["data_dir"]}, target, reading.events)
-    tell_notes(stream)
+    print_notes(stream)
     read = reading if is_read(reading) else None
     return StreamRows(
         stream,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from driftway.worker.evaluation.rows import RowCounts
 
 
-def tell_losses(read: Iterable[tuple[str, RowCounts]]) -> None:
+def print_losses(read: Iterable[tuple[str, RowCounts]]) -> None:
     """Print a sentence for each stream of which rows were rejected, or more than a fifth could not be used.
 
     For those of which no row could be used, `require_used` has it.
@@ -23,7 +23,7 @@ def tell_losses(read: Iterable[tuple[str, RowCounts]]) -> None:
             click.echo(f"driftway: {counts.sentence(name)}", err=True)
 
 
-def tell_large_loss(name: str, counts: RowCounts) -> None:
+def print_large_loss(name: str, counts: RowCounts) -> None:
     """Print a sentence if more than a fifth of the rows of a stream could not be used."""
     if counts.lost_many:
         click.echo(f"driftway: {counts.sentence(name)}", err=True)

@@ -70,7 +70,7 @@ def goes_on(model: PlannedModel, settings: ModelSettings) -> bool:
     return can_change_features(learner) and not (settings.maps and learner.uses_features)
 
 
-def begins_anew(model: PlannedModel, relearned: bool = False) -> PlannedModel:
+def restarted(model: PlannedModel, relearned: bool = False) -> PlannedModel:
     """Return a model that begins anew with other features, empty or relearned."""
     return replace(model, anew=True, relearned=relearned, origin="")
 

@@ -71,7 +71,10 @@ class PlanReader(BackgroundThread):
         Failure, Unreachable
             The plans cannot be read.
         """
-        if self._settings.plan == FROM_OPTIONS and (written := write_options(self._settings, self._tell)) is not None:
+        if (
+            self._settings.plan == FROM_OPTIONS
+            and (written := write_options(self._settings, self._log_error)) is not None
+        ):
             self._event_log.event("the options are the next plan", plan=written.number, learners=written.names)
             has_plans = True
         if has_plans:
@@ -80,7 +83,7 @@ class PlanReader(BackgroundThread):
         if self.ready and self.ready[-1].number > FIRST:
             newest = self.ready[-1]
             as_options = self._is_as_options(newest)
-            self._tell_newest(newest, as_options)
+            self._log_newest(newest, as_options)
             if kernels is not None:
                 # Those of the options' models are not awaited if the plan has others.
                 compiled, kernels = kernels.finish(cancelled if as_options else lambda: True), None
@@ -96,7 +99,7 @@ class PlanReader(BackgroundThread):
         configuration = Configuration.of(planned)
         return planned.names == given.names and configuration == Configuration.of(given).over(configuration)
 
-    def _tell_newest(self, plan: ModelPlan, as_options: bool) -> None:
+    def _log_newest(self, plan: ModelPlan, as_options: bool) -> None:
         """Log the plan with which the worker starts."""
         facts = {"learners": plan.applied_to(self._settings.model).names, **plan.configuration.as_dict()}
         note = "the options differ from the plan; the plan applies, unless --plan from-options is given"
@@ -104,13 +107,13 @@ class PlanReader(BackgroundThread):
 
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
-            plans = read_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
+            plans = read_plans(reader, self._settings, Deadline(ASK_SECONDS), self._log_error)
         for plan in plans:
             if self._is_possible(plan):
                 try:
                     self._require_topics(plan)
                 except Failure as error:  # the thread tries again; until then tasks have the plan before
-                    self._tell(str(error))
+                    self._log_error(str(error))
                     return
                 self.ready.append(plan)
             self._newest = plan.number
@@ -127,7 +130,7 @@ class PlanReader(BackgroundThread):
                     self._await_topic(reader)
                     self._follow(reader)
             except (KafkaException, TaskError, Failure) as error:
-                self._tell(message_of(error))
+                self._log_error(message_of(error))
                 self._next_offset = 0  # the topic may have been deleted and made again
                 self._over.wait(RETRY_SECONDS)
 
@@ -149,7 +152,7 @@ class PlanReader(BackgroundThread):
                 self._next_offset = offset + 1
                 if self._chunks.take(message.key(), message.value()):
                     continue
-                plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._tell)
+                plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._log_error)
                 plan = None if plan is None else plan.with_states(self._chunks.of)
                 if plan is not None and plan.number > self._newest:
                     self._require_topics(plan)
@@ -203,7 +206,7 @@ class PlanReader(BackgroundThread):
             self._event_log.event("created topic", topic=self._settings.topics.alarms)
         require_alarms_writable(self._settings)
 
-    def _tell(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if self._is_news(sentence):
             self._event_log.warning("plan reader error", error=sentence)

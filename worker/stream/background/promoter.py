@@ -99,12 +99,12 @@ class Promoter(BackgroundThread):
                 else:
                     self._over.wait(LOOK_SECONDS)
             except (KafkaException, TaskError, Failure) as error:
-                self._tell(message_of(error))
+                self._log_error(message_of(error))
                 self._over.wait(RETRY_SECONDS)
 
     def _follow(self, reader: Consumer, option: PromoteOption) -> None:
         """Read the points of the present plan, and promote once; return when another plan is the newest."""
-        plans = known_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
+        plans = known_plans(reader, self._settings, Deadline(ASK_SECONDS), self._log_error)
         partitions, options = self._count_partitions(reader), self._settings.model
         first = first_plan(options.specs, options.warm, Configuration.of(options))
         rule = PromotionRule(option, plans or [first], partitions)
@@ -183,7 +183,7 @@ class Promoter(BackgroundThread):
                 rule.add(read_json(message.value() or b""))
             except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
                 where = f"{message.topic()}/{message.partition()}@{message.offset()}"
-                self._tell(f"the accuracy point at {where} cannot be read: {error}")
+                self._log_error(f"the accuracy point at {where} cannot be read: {error}")
 
     def _promote(self, rule: PromotionRule, promotion: Promotion) -> None:
         """Write the plan, unless somebody has written another one meanwhile."""
@@ -198,11 +198,11 @@ class Promoter(BackgroundThread):
             change=promotion.change,
         )
         with translated_errors(self._settings):
-            write_after(self._settings, rule.plan, plan, self._tell)
+            write_after(self._settings, rule.plan, plan, self._log_error)
         self._metrics.promoted()
         self._event_log.event("promoted", plan=number, champion=plan.champion, change=plan.change)
 
-    def _tell(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if self._is_news(sentence):
             self._event_log.warning("promotion error", error=sentence)

@@ -71,7 +71,7 @@ class Relearners(BackgroundThread):
             try:
                 self._relearn(one)
             except Exception as error:  # whatever it is, predictions go on, and it may be over the next time
-                self._tell(one, message_of(error))
+                self._log_error(one, message_of(error))
                 self._over.wait(RETRY_SECONDS)
                 self._waiting[:] = [*self._waiting[1:], one]  # one that is added meanwhile is added again
             if one.failed is not None:
@@ -80,7 +80,7 @@ class Relearners(BackgroundThread):
             if one.over or one.failed is not None:
                 self._waiting.remove(one)
 
-    def _tell(self, one: Relearner, sentence: str) -> None:
+    def _log_error(self, one: Relearner, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if self._is_news(sentence):
             self._event_log.warning("relearning interrupted", partition=one.partition, error=sentence)
