@@ -190,7 +190,7 @@ def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> Non
         ("#" * (1 << 24) + "\n", "has more than 16,777,216 bytes"),
     ],
 )
-def test_wrong_config_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+def test_wrong_config_is_refused_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
     found = refusal("--config", str(path), "evaluate", ROWS)
@@ -198,7 +198,7 @@ def test_wrong_config_is_one_sentence(tmp_path: Path, text: str, words: str) -> 
     assert words in found
 
 
-def test_config_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_config_that_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "cannot read config absent.toml: No such file" in refusal("--config", "absent.toml", "learners")
     assert "Is a directory" in refusal("--config", str(tmp_path), "learners")
     (tmp_path / "binary").write_bytes(b"\xff\xfe=1")

@@ -63,7 +63,7 @@ LINE, DIGITS = "it ends with a line break", "a number in it has more than 1,000 
         (("evaluate", "sea", "--feature", f"v:hash={'9' * 5000}"), DIGITS),
     ],
 )
-def test_a_value_that_no_option_can_use_is_one_sentence(arguments: tuple[str, ...], why: str) -> None:
+def test_a_value_that_no_option_can_use_is_refused_in_one_sentence(arguments: tuple[str, ...], why: str) -> None:
     done = CliRunner().invoke(main, list(arguments))
     assert (done.exit_code, done.stdout) == (2, ""), done
     assert why in done.stderr.splitlines()[-1]
@@ -108,7 +108,7 @@ def test_settings_without_a_name_are_refused(topic: str, group: str) -> None:
         ("[worker.X]\n'client.id' = 'x'\n", "'X' takes a value, not a table"),
     ],
 )
-def test_a_value_of_another_type_in_a_config_file_is_one_sentence(tmp_path, text: str, why: str) -> None:
+def test_a_value_of_another_type_in_a_config_file_is_refused_in_one_sentence(tmp_path, text: str, why: str) -> None:
     (tmp_path / "e.toml").write_text(text)
     done = CliRunner().invoke(main, ["--config", str(tmp_path / "e.toml"), "worker", "--input", "E", "--group", "g"])
     assert (done.exit_code, done.stderr.splitlines()[-1].endswith(why)) == (2, True), done.stderr

@@ -53,7 +53,7 @@ def test_whichever_of_two_fails_ends_the_other(
     assert re.search(r"--- stages\ntwo +0:0\d  FAILED \(exit code \d\)\nnot reached: long, one \(", out)
 
 
-def test_a_stage_that_is_not_there_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_stage_is_refused_in_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
     assert stages.main(["five"]) == 2
     assert capfd.readouterr().err == "there is no stage five: stages are one, two, three, four\n"
 

@@ -97,7 +97,7 @@ def test_a_picture_needs_no_backend_for_windows(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_full_disk_is_a_sentence_that_names_the_file() -> None:
+def test_full_disk_is_reported_in_a_sentence_that_names_the_file() -> None:
     done = run("evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "/dev/full")
     assert (done.exit_code, done.stderr) == (1, "driftway: cannot write /dev/full: No space left on device\n")
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

@@ -69,7 +69,7 @@ def test_a_row_compiles_kernels_before_its_test_processes_would(monkeypatch: pyt
     assert [command[-1] for command in commands[:2]] == ["native", "python"]
 
 
-def test_a_row_that_is_not_there_and_a_named_cluster_are_sentences(
+def test_an_unknown_row_and_a_named_cluster_are_refused_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert versions.main(["kafka-1.0.0"]) == 2

@@ -38,7 +38,7 @@ def test_percentiles_are_those_of_the_sorted_list_within_one_percent(kind: str) 
     assert ordered == sorted(ordered)
 
 
-def test_memory_of_latencies_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_latencies_is_bounded() -> None:
     kept = Latencies()
     for _ in range(50):
         for _ in range(1000):

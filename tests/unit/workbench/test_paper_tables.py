@@ -286,7 +286,7 @@ def test_the_moving_targets_page_counts_the_columns_in_which_the_order_holds():
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_folder_that_cannot_be_made_is_a_sentence(table, tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported_in_one_sentence(table, tmp_path):
     """By the command, so that its request and the table's agree."""
     (tmp_path / "file").write_text("")
     done = CliRunner().invoke(main, ["evaluate", "--table", table, "--out", str(tmp_path / "file" / "below")])

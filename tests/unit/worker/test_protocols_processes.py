@@ -45,7 +45,7 @@ def test_a_failing_job_ends_the_others() -> None:
         run_jobs(complain, [0, 1, 2], 2)
 
 
-def test_a_process_that_vanishes_is_a_sentence() -> None:
+def test_a_process_that_vanishes_is_reported_in_one_sentence() -> None:
     with pytest.raises(Failure, match="ended without a result"):
         run_jobs(vanish, [1, 2], 2)
 

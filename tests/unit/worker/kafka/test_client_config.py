@@ -78,7 +78,7 @@ def test_all_properties_that_driftway_must_set_are_refused() -> None:
     assert must | {"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence"} <= OWNED.keys()
 
 
-def test_an_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match=r"^cannot read client properties .*absent: No such file"):
         parse_properties([], str(tmp_path / "absent"))
     with pytest.raises(UsageFailure, match="Is a directory"):

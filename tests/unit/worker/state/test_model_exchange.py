@@ -174,7 +174,7 @@ def test_rounds_of_an_older_history_are_not_repeated():
     assert [header.round_number for header, _ in latest_history([*log, record.value])] == [1]
 
 
-def test_a_snapshot_has_the_settings_of_the_exchange(tmp_path):
+def test_a_snapshot_has_the_settings_of_the_exchange():
     model = Model(SETTINGS, 3)
     model.exchange.replay([], 0)
     model.exchange.start(2, {})

@@ -130,7 +130,7 @@ def test_a_learner_behind_a_standardiser_does_not_count_as_trained() -> None:
         model_file.trained(learner, None, Target(), {})
 
 
-def test_a_warm_start_has_the_champion(tmp_path: Path) -> None:
+def test_a_warm_start_has_the_champion() -> None:
     found = model_file.unpack(blob(), "x.driftway")
     for frozen in (False, True):
         warm = found.warm_start(frozen)
@@ -272,7 +272,7 @@ def test_a_snapshot_from_before_the_first_event_is_refused_as_a_start() -> None:
         found.warm_start()
 
 
-def test_files_that_cannot_be_read_or_written_are_one_sentence(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_or_written_are_reported_in_one_sentence(tmp_path: Path) -> None:
     for path, words in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(UsageFailure, match=f"cannot read {path}: {words}"):
             model_file.load(path)

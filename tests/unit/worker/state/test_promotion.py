@@ -197,7 +197,7 @@ def test_the_promotion_option_is_parsed(text: str, option: PromoteOption | None)
         ("when-better=0.1,¹", "write never"), ("when-better=0.1," + "9" * 19, "whole numbers"),
     ],
 )  # fmt: skip
-def test_an_invalid_promotion_option_is_one_sentence(text: str, message: str) -> None:
+def test_an_invalid_promotion_option_is_refused_in_one_sentence(text: str, message: str) -> None:
     with pytest.raises(UsageFailure, match=message):
         PromoteOption.parse(text)
 

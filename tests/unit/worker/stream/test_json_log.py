@@ -111,7 +111,7 @@ def test_a_wrong_option_is_an_object_too(wrong: tuple[str, str]) -> None:
     assert (done.code, line["event"], line["exit_code"]) == (2, "failed", 2)
 
 
-def test_as_text_a_failure_is_one_sentence() -> None:
+def test_as_text_a_failure_is_logged_as_one_sentence() -> None:
     done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", NOWHERE, *REFUSED)
     (line,) = done.stderr.splitlines()
     assert line.startswith("driftway: ")
