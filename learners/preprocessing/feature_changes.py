@@ -45,7 +45,7 @@ def can_change_features(learner: Learner) -> bool:
     return learner.name in BY_FEATURE
 
 
-def go_on_with_features(learner: Learner, before: Learner, columns: Columns) -> None:
+def continue_with_features(learner: Learner, before: Learner, columns: Columns) -> None:
     """Let a new learner go on with what another one of its kind has learned of the features that stay.
 
     Both must be such that `can_change_features`. The online standardiser takes a new feature for 0 until its recent
@@ -66,7 +66,7 @@ def go_on_with_features(learner: Learner, before: Learner, columns: Columns) -> 
     if isinstance(learner, OnlineStandardizer):
         _carry_statistics(statistics_in(learner.state), statistics_in(before.state), columns)
     for one, other in zip(learner.behind, before.behind, strict=True):
-        go_on_with_features(one, other, columns)
+        continue_with_features(one, other, columns)
 
 
 def _carry(learner: Learner, before: Learner, columns: Columns) -> None:

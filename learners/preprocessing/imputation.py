@@ -71,7 +71,7 @@ class Imputer:
         """What fills in a missing value of each column before its first value."""
         return [float(one) for one in self._policies.constant]
 
-    def go_on_from(self, before: "Imputer", columns: Sequence[int | None] | None) -> None:
+    def continue_from(self, before: "Imputer", columns: Sequence[int | None] | None) -> None:
         """Go on with the statistics of the columns that stay.
 
         `columns` has for each column, and then each indicator, its number among those before, None if it is new; None:

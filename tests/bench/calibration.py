@@ -229,7 +229,7 @@ def speed() -> Iterator[str]:
     for _ in range(ROUNDS):
         for name, form in (("without", 0), ("with", 1)):
             model = Model(ModelSettings((Spec.parse("pa1"),)), 0)
-            model.go_on_as(StateForm(True, form))
+            model.continue_as(StateForm(True, form))
             rest = whole
             while len(rest):  # the fastest of all batches: a busy machine interrupts most of them
                 part, started = rest.before(BATCH), time.perf_counter()

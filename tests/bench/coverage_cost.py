@@ -52,7 +52,7 @@ def records(target: Target) -> Records:
 def microseconds(settings: ModelSettings, rows: Records) -> Floats:
     """Return the processor time of a row in each batch, f8[ROWS / BATCH]."""
     model, rest, found = Model(settings, 0), rows, []
-    model.go_on_as(StateForm(True, 1))
+    model.continue_as(StateForm(True, 1))
     while len(rest):
         part, started = rest.before(BATCH), time.process_time()
         model.advance(part).predictions.release()

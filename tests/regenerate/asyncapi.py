@@ -84,7 +84,7 @@ def advanced(*learners: str, form: int = FORM, number: int = 1, **more: Any) -> 
     settings = model_settings(*learners, **more)
     plan = ModelPlan(number, tuple(map(PlannedModel, settings.specs)))
     model = Model(settings, 0, "g", plan)
-    model.go_on_as(StateForm(True, form))
+    model.continue_as(StateForm(True, form))
     return model.advance(records(events(ROWS, regression=more.get("task") == "regression")))
 
 

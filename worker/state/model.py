@@ -229,10 +229,10 @@ class Model:
             self._learners, self._imputer, self._pending = [], None, None
             self.monitors.end()
             self.exchange = None if self.exchange is None else self.exchange.clone_empty()
-            self.go_on_as(StateForm(self.form.tests_challengers, saved.calibration))
+            self.continue_as(StateForm(self.form.tests_challengers, saved.calibration))
             self._fit_to_schema()
         elif saved.calibration != self.form.calibration:
-            self.go_on_as(StateForm(self.form.tests_challengers, saved.calibration))
+            self.continue_as(StateForm(self.form.tests_challengers, saved.calibration))
         parts, theirs = self.parts(), list(saved.parts)
         if self._pending is not None and theirs:
             self._pending.load(theirs.pop())
@@ -264,7 +264,7 @@ class Model:
         following.decoder.set_aside_from = self.decoder.set_aside_from
         if following.schema is None:
             following.decoder.schema = self.schema
-        following.go_on_as(self.form)
+        following.continue_as(self.form)
         following._fit_to_schema()
         if following._rejection_window is not None and self._rejection_window is not None:
             following._rejection_window.load(self._rejection_window.save())
@@ -276,9 +276,9 @@ class Model:
         """What the states of its history have."""
         return self.monitors.form
 
-    def go_on_as(self, form: StateForm) -> None:
+    def continue_as(self, form: StateForm) -> None:
         """Before the first row: keep only what the states of a history have."""
-        self.monitors.go_on_as(form)
+        self.monitors.continue_as(form)
         if self._learners:
             self._watch()
 

@@ -9,7 +9,7 @@ import pytest
 
 from driftway.learners.contract import Array
 from driftway.learners.engine.parameters import ParameterError
-from driftway.learners.preprocessing.feature_changes import BY_FEATURE, can_change_features, go_on_with_features
+from driftway.learners.preprocessing.feature_changes import BY_FEATURE, can_change_features, continue_with_features
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.preprocessing.standardizer import statistics_in
 from driftway.learners.registry import LEARNERS
@@ -52,8 +52,8 @@ def test_a_new_feature_changes_no_score_while_it_is_0_and_dropping_it_changes_no
     X, y = rows(n_classes, task)
     before, wider, again = (spec.create(d, n_classes, task) for d in (D, D + 1, D))
     scores(before, X, y)
-    go_on_with_features(wider, before, [0, 1, None, 2, 3, 4])
-    go_on_with_features(again, wider, [0, 1, 3, 4, 5])
+    continue_with_features(wider, before, [0, 1, None, 2, 3, 4])
+    continue_with_features(again, wider, [0, 1, 3, 4, 5])
     assert again.state.memory.tobytes() == before.state.memory.tobytes()
     more, labels = rows(n_classes, task, seed=2)
     score = scores(before, more, labels)
@@ -67,7 +67,7 @@ def test_a_feature_that_was_always_0_leaves_no_trace(case):
     without, wider, dropped = (spec.create(d, n_classes, task) for d in (D, D + 1, D))
     scores(without, X, y)
     scores(wider, np.insert(X, 2, 0.0, axis=1), y)
-    go_on_with_features(dropped, wider, [0, 1, 3, 4, 5])
+    continue_with_features(dropped, wider, [0, 1, 3, 4, 5])
     assert dropped.state.memory.tobytes() == without.state.memory.tobytes()
 
 
@@ -77,7 +77,7 @@ def test_features_in_another_order_are_the_same_features(case):
     X, y = rows(n_classes, task)
     before, after = (spec.create(D, n_classes, task) for _ in range(2))
     scores(before, X, y)
-    go_on_with_features(after, before, order)
+    continue_with_features(after, before, order)
     more, labels = rows(n_classes, task, seed=2)
     np.testing.assert_allclose(
         scores(after, more[:, order], labels), scores(before, more, labels), rtol=1e-5, atol=1e-7
@@ -90,7 +90,7 @@ def test_a_learner_continues_without_a_feature_that_mattered(case):
     X, y = rows(n_classes, task)
     before, after = (spec.create(d, n_classes, task) for d in (D, D - 1))
     scores(before, X, y)
-    go_on_with_features(after, before, [1, 2, 3, 4])
+    continue_with_features(after, before, [1, 2, 3, 4])
     after.check_state(after.state.memory)
     more, labels = rows(n_classes, task, seed=2)
     assert np.isfinite(scores(after, more[:, 1:], labels)).all()
@@ -102,7 +102,7 @@ def test_the_standardiser_treats_a_new_feature_as_0_until_its_scale_is_known():
     before, after = (spec.create(d, 2, standardize=True) for d in (D, D + 1))
     scores(before, X, y)
     assert can_change_features(before)
-    go_on_with_features(after, before, [0, 1, 2, 3, 4, None])
+    continue_with_features(after, before, [0, 1, 2, 3, 4, None])
     rng = np.random.default_rng(3)
     more, labels = rows(2, "classification", 3000, seed=2)
     wide = np.column_stack([more, 1e6 + 1e3 * rng.normal(size=3000)])
@@ -120,7 +120,7 @@ def test_a_standardiser_without_rows_learns_a_new_feature_like_any_other():
     spec = Spec.parse("pa1")
     X, y = rows(2, "classification", 40)
     before, after, fresh = (spec.create(d, 2, standardize=True) for d in (D - 1, D, D))
-    go_on_with_features(after, before, [0, 1, 2, 3, None])
+    continue_with_features(after, before, [0, 1, 2, 3, None])
     scores(after, X, y)
     scores(fresh, X, y)
     assert after.state.memory.tobytes() == fresh.state.memory.tobytes()

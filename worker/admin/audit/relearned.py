@@ -47,6 +47,6 @@ def model_at(
     if ahead is None or ahead.offset != place.offset or ahead.plan != place.plan:
         raise CannotRestore(f"{where} cannot be audited from offset {place.offset} on: {gone}")
     stored = Model(model.settings, model.partition, model.group, place.plan)
-    stored.go_on_as(model.form)
+    stored.continue_as(model.form)
     stored.load(ahead.saved)
     return followed_by(model, place, stored), [f"{where}: {gone}; the snapshot at {ahead.where} was trusted"]

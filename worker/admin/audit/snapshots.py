@@ -118,7 +118,7 @@ class SnapshotReader:
         """Make a model in its initial state."""
         model = Model(self.settings, target.partition, group)
         model.decoder.set_aside_from = target.set_aside_from
-        model.go_on_as(self.form)
+        model.continue_as(self.form)
         return model
 
     def take(self) -> CompleteSnapshot | None:

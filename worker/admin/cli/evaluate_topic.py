@@ -111,7 +111,7 @@ def _first_model(begin: Beginning, history: PlanHistory, group: str) -> Model:
             f"{worker.plan.number}, {', '.join(worker.plan.names)}, and not plan {plan.number}, {', '.join(plan.names)}"
         )
     model = Model(worker.settings, partition, group, plan)
-    model.go_on_as(worker.form)
+    model.continue_as(worker.form)
     if not fresh:
         model.load(worker.save())
     return model

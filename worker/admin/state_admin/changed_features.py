@@ -9,7 +9,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.plans.configuration import Configuration, why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-from driftway.worker.state.plans.next_plan import goes_on, restarted
+from driftway.worker.state.plans.next_plan import can_continue, restarted
 from driftway.worker.wire.events import Schema
 
 EMPTY, RELEARNED = "empty", "relearned"
@@ -70,7 +70,7 @@ def models_with_features(
         )
     if (why := why_not_features(settings, says.features)) is not None:
         raise UsageFailure(why)
-    anew = [one for one in models if {one.name, one.origin} & set(newest.names) and not goes_on(one, settings)]
+    anew = [one for one in models if {one.name, one.origin} & set(newest.names) and not can_continue(one, settings)]
     if anew and not begin:
         raise UsageFailure(
             f"{', '.join(one.name for one in anew)} cannot go on with other features: say with --begin how they "

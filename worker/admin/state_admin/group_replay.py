@@ -162,7 +162,7 @@ def with_one_learner(worker: Model, model: PlannedModel, set_aside_from: int) ->
             "only learners that have nothing to share can be compared"
         )
     twin = Model(replace(worker.settings, warm=None), worker.partition, worker.group, worker.plan)
-    twin.go_on_as(worker.form)
+    twin.continue_as(worker.form)
     twin.load(worker.save())
     twin.decoder.set_aside_from = set_aside_from
     twin.settings = replace(twin.settings, detectors=())

@@ -189,7 +189,7 @@ def _from_start(
     fixed = [schema.n_features] if schema is not None and schema.names is None else []
     for n_features in (None, *fixed):  # the workers may have had --features
         model = Model(replace(settings, n_features=n_features), source.partition)
-        model.go_on_as(known.form)
+        model.continue_as(known.form)
         model, relearned = advance(source, model, began, offset, bars)
         state = model.save()
         model, _ = advance(source, model, offset, first.state_offset, bars, began)

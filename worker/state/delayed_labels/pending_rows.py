@@ -167,7 +167,7 @@ class PendingRows:
         """The scores that learner `i` emitted for the rows that wait, f8[n, k]."""
         return self._scores[i][self.waiting]
 
-    def go_on_from(
+    def continue_from(
         self,
         before: PendingRows,
         learners: Sequence[Learner],

@@ -159,7 +159,7 @@ class ModelExchange:
         self._began = State({"exchange.began": ("i8", (len(self._averagers),))}) if joined and self._averagers else None
         self.model_digest = model_digest
 
-    def go_on_from(self, before: ModelExchange, kept: Sequence[int | None]) -> None:
+    def continue_from(self, before: ModelExchange, kept: Sequence[int | None]) -> None:
         """Go on from the exchange of the plan before; the learners have their states already.
 
         Records of this plan that others have sent since the last round were passed over by the plan before: they are

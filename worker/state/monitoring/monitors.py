@@ -72,7 +72,7 @@ class Monitors:
         """What states have of the tests and the calibrators."""
         return StateForm(self.tests.enabled, self.confidence.form)
 
-    def go_on_as(self, form: StateForm) -> None:
+    def continue_as(self, form: StateForm) -> None:
         """Before `begin`: have only what the states of a history have."""
         self.tests.enabled, self.confidence.form = form
 

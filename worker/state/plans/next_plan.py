@@ -60,7 +60,7 @@ def promoted(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
     return champion, *(model for model in plan.models if model is not champion)
 
 
-def goes_on(model: PlannedModel, settings: ModelSettings) -> bool:
+def can_continue(model: PlannedModel, settings: ModelSettings) -> bool:
     """Whether a model's state can go on with other features, as far as that is known."""
     like = settings.target.n_classes, settings.target.task
     try:

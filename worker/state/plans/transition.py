@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import Learner
-from driftway.learners.preprocessing.feature_changes import can_change_features, go_on_with_features
+from driftway.learners.preprocessing.feature_changes import can_change_features, continue_with_features
 from driftway.learners.preprocessing.imputation import Imputer
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
@@ -55,7 +55,7 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
     """
     columns = _kept_columns(before, after)
     if before.imputer is not None and after.imputer is not None:
-        after.imputer.go_on_from(before.imputer, columns)
+        after.imputer.continue_from(before.imputer, columns)
     kept = _carry_models_over(before, after, columns)
     warm, number = after.settings.warm, after.settings.warm_model
     if kept and warm is not None and number is not None and kept[number] is None and not warm.state:
@@ -70,12 +70,12 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
         if same and watched.drift is not None and watching.drift is not None:
             watching.drift.continue_from(watched.drift)
     if before.pending is not None and after.pending is not None:
-        after.pending.go_on_from(before.pending, after.learners, kept, _with_columns(after, columns))
+        after.pending.continue_from(before.pending, after.learners, kept, _with_columns(after, columns))
         for i, (number, confidence) in enumerate(zip(kept, watching.confidence.models, strict=True)):
             earlier = None if number is None else watched.confidence.models[number]
             confidence.keep_waiting(after.pending.waiting, after.pending.scores_of(i), earlier)
     if before.exchange is not None and after.exchange is not None:
-        after.exchange.go_on_from(before.exchange, kept)
+        after.exchange.continue_from(before.exchange, kept)
 
 
 def _kept_columns(before: PlannedState, after: PlannedState) -> list[int | None] | None:
@@ -135,7 +135,7 @@ def _carry_models_over(
             if columns is None:
                 learner.state.memory[:] = before.learners[number].state.memory
             elif can_change_features(learner):
-                go_on_with_features(learner, before.learners[number], columns)
+                continue_with_features(learner, before.learners[number], columns)
             else:
                 raise Failure(f"{model.name} cannot go on with other features, and is not to begin anew")
             metrics.continue_from(watched.metrics[number])  # type: ignore[arg-type]  # of the same task

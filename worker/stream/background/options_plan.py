@@ -19,7 +19,7 @@ from driftway.worker.state.model_file import unpack
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.configuration import Configuration, why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan, first_plan
-from driftway.worker.state.plans.next_plan import goes_on, restarted
+from driftway.worker.state.plans.next_plan import can_continue, restarted
 from driftway.worker.state.plans.plan_topic import PlanWriter, WrittenMeanwhile, known_plans
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.snapshot import BadSnapshot, Pointer
@@ -91,7 +91,7 @@ def following_plan(present: ModelPlan, settings: WorkerSettings) -> ModelPlan | 
         return None
     known = {model.name: replace(model, anew=False) for model in present.models}
     if not same_features:
-        known = {name: one if goes_on(one, wanted) else restarted(one) for name, one in known.items()}
+        known = {name: one if can_continue(one, wanted) else restarted(one) for name, one in known.items()}
     models = tuple(known.get(model.name, model) for model in first_plan(wanted.specs, wanted.warm).models)
     made_at = round(1000 * time.time())
     return ModelPlan(present.number + 1, models, made_at=made_at, change=CHANGE, configuration=options)

@@ -53,7 +53,7 @@ def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema
         raise Failure(f"{', '.join(names)} began with what model file {warm.digest} fills in, which --warm-start names")
     only = ModelPlan(FIRST, tuple(PlannedModel(model.spec) for model in plan.models if model.name in names))
     model = Model(planned, live.partition, live.group, only)
-    model.go_on_as(StateForm(False, live.form.calibration))  # the models have no champion here
+    model.continue_as(StateForm(False, live.form.calibration))  # the models have no champion here
     model.decoder.set_aside_from = live.decoder.set_aside_from
     return model
 

@@ -36,7 +36,7 @@ class EmissionChanges:
         again = repair is not None and self._challengers in repair.present
         self._set(model, EVERY_MODEL if again else self._emit)
 
-    def go_on(self, offset: int, model: Model) -> None:
+    def continue_at(self, offset: int, model: Model) -> None:
         """Note that outputs are written from an offset on; nothing changes before former outputs are complete."""
         if offset < self._until:
             return

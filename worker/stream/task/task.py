@@ -169,7 +169,7 @@ class Task:
         if n < len(records) or self.position >= missing.until:
             self.count.require(missing.until)
             self._missing_outputs = None
-            self.emission.go_on(missing.until, self.model)
+            self.emission.continue_at(missing.until, self.model)
         return records.after(n)
 
     @property
@@ -330,7 +330,7 @@ class Task:
     def _run(self) -> None:
         self._take_plans(max(self.position, self.committed))
         self.count.require(max(self.position, self.committed))
-        self.emission.go_on(max(self.position, self.committed), self.model)
+        self.emission.continue_at(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
         self.saved, self.count.committed = self.model.save(self.position), self.count.read

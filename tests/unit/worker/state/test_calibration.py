@@ -157,7 +157,7 @@ def test_a_history_of_an_earlier_version_stays_uncalibrated_over_snapshots_and_p
 
 def test_a_state_of_an_earlier_version_has_no_calibrators() -> None:
     earlier = Model(model_settings("pa1"), 3)
-    earlier.go_on_as(StateForm(True, NO_FORM))
+    earlier.continue_as(StateForm(True, NO_FORM))
     earlier.advance(records(events(50)))
     blob = snapshot.write(earlier, earlier.save(), 50)
     assert len(blob) < Model(model_settings("pa1", n_features=4), 3).save().nbytes

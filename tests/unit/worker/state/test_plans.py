@@ -84,7 +84,7 @@ def test_the_test_of_a_challenger_continues_while_its_champion_stays() -> None:
     assert same.latest_points()["arow"]["better_p"] < 1.0
     assert same.latest_points()["dfop"]["better_p"] == promoted.latest_points()["pa1"]["better_p"] == 1.0
     earlier = learned()
-    earlier.go_on_as(earlier.form._replace(tests_challengers=False))
+    earlier.continue_as(earlier.form._replace(tests_challengers=False))
     assert "better_p" not in earlier.followed_by(plan(2, "pa1", "arow")).latest_points()["arow"]
 
 

@@ -34,7 +34,7 @@ Y = np.array([1.0, math.nan])
 def learned(*learners: str, form: int = NO_FORM, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
     """Return a model after 40 rows, its predictions and its accuracy points; by default without probabilities."""
     model = Model(model_settings(*learners, **more), 3)
-    model.go_on_as(StateForm(True, form))
+    model.continue_as(StateForm(True, form))
     out = model.advance(records(events(40)))
     return model, out.predictions, [value for _, value in out.points]
 
