@@ -145,7 +145,7 @@ def test_options_name_what_cannot_be_detected(tmp_path: Path) -> None:
         ("a\x0cb,c\x85\u2028,y\n" + body("{a},{b},{y}\n"), ("a\x0cb", "c", "y"), 4),
     ],
 )
-def test_column_names_are_found_in_headers_and_comments(
+def test_names_are_found_in_headers_and_comments(
     tmp_path: Path, text: str, columns: tuple[str, ...], rows: int
 ) -> None:
     path = tmp_path / "x.csv"
@@ -262,9 +262,7 @@ def test_a_file_of_another_kind_is_reported(tmp_path: Path, content: bytes | Non
         (r'"a ""b"", \"', 'a "b", \\', None),
     ],
 )
-def test_quotes_in_quotes_are_doubled_or_have_a_backslash(
-    tmp_path: Path, cell: str, text: str, note: str | None
-) -> None:
+def test_quotes_in_quotes_are_recognised(tmp_path: Path, cell: str, text: str, note: str | None) -> None:
     path = tmp_path / "x.csv"
     path.write_text("name,b,y\n" + "".join(f"{cell},{i},0\n".replace("{i}", str(i)) for i in range(5)))
     file = open_events(str(path))
@@ -360,9 +358,7 @@ def test_no_file_object_outlives_a_reading_that_ends_early(tmp_path: Path, monke
         ("% made by x\n@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n", ["a"]),
     ],
 )
-def test_the_format_is_detected_from_the_content_if_the_name_does_not_say_it(
-    tmp_path: Path, ending: str, text: str, features: list[str]
-) -> None:
+def test_the_format_is_detected_from_the_content(tmp_path: Path, ending: str, text: str, features: list[str]) -> None:
     path = tmp_path / f"rows.{ending}"
     path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
     stream = open_stream(str(path))
