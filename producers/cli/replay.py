@@ -71,6 +71,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --concept-headers
     """
     from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
+    from driftway.producers.event_time import UNITS
     from driftway.producers.messages import Encoding
     from driftway.producers.poison import Poison
     from driftway.producers.replay import Replay
@@ -97,7 +98,8 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         opened = open_events(stream, label=given["label"] or "y", labels=labels, **common)
     else:
         asked = {name: given[name] for name in ("seed", "label", "inject")}
-        opened = open_stream(stream, labels=labels, **asked, **common)
+        times = {} if given["time_column"] is None else {given["time_column"]: UNITS[given["time_unit"]]}
+        opened = open_stream(stream, labels=labels, times=times, **asked, **common)
         opened = WithGroundTruth(opened) if given["truth"] else opened
         opened = DelayColumn(opened, late.column) if late is not None and late.column is not None else opened
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened

@@ -100,16 +100,17 @@ WHEN = (
     click.option(
         "--time-column",
         metavar="COLUMN",
-        help="Send rows at the times in this column (numbers, in --time-unit), relative to the first row. The times "
-        "become t and the timestamps of the messages. Kafka deletes messages by them, so a topic that is created keeps "
-        "them all (retention.ms=-1). If an existing topic does not, there is a warning. The column remains a feature.",
+        help="Send rows at the times in this column, relative to the first row: numbers, timestamps of Parquet, or "
+        "text in ISO 8601, in UTC if it names no zone. The times become t and the timestamps of the messages. Kafka "
+        "deletes messages by them, so a topic that is created keeps them all (retention.ms=-1). If an existing topic "
+        "does not, there is a warning. The column remains a feature.",
     ),
     click.option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns", "days"]),
         default="ms",
         show_default=True,
-        help="Unit of --time-column.",
+        help="Unit of numbers in --time-column.",
     ),
     click.option(
         "--speed",

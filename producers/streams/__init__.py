@@ -58,6 +58,7 @@ def open_stream(
     drop: Sequence[str] = (),
     inject: Sequence[str] = (),
     reading: Mapping[str, Any] | None = None,
+    times: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Stream:
     """Open a stream by name.
@@ -87,6 +88,8 @@ def open_stream(
         `driftway.producers.streams.injection`.
     reading : mapping or None
         How to read a file, see `FileOptions`.
+    times : mapping or None
+        Columns of a file that may hold times as text, see `FileOptions`.
     **options
         A generator's options, as numbers or text; they take precedence over those in `name`.
 
@@ -100,7 +103,7 @@ def open_stream(
     data_folder(data_dir)  # reports a missing folder even if no file is looked up in it
     if inject:
         common: dict[str, Any] = {"label": label, "labels": labels, "data_dir": data_dir}
-        of_files: dict[str, Any] = {"drop": drop, "reading": reading}
+        of_files: dict[str, Any] = {"drop": drop, "reading": reading, "times": times}
 
         def second(to: str, its_seed: int) -> Stream:
             return open_stream(to, seed=its_seed, **common, **({} if _generator_in(to) else of_files))
@@ -127,7 +130,7 @@ def open_stream(
     if options:
         raise UsageFailure(f"{path} is a file; only generators take {', '.join(options)}")
     entry = fetched_entry(path)
-    how = label, names, drop, FileOptions.parse(reading or {})
+    how = label, names, drop, FileOptions.parse({**(reading or {}), "times": times})
     stream = open_file(path, *how) if entry is None else open_fetched(entry, path, *how)
     stream.name = name
     return stream if rows is None else FirstRows(stream, rows)

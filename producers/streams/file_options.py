@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from driftway.producers.streams.encoding import known_encoding
@@ -31,6 +31,8 @@ class FileOptions:
         Of a text file, as Python names it; empty: detected.
     width : int or None
         Number of features of a LIBSVM file; None: detected.
+    times : mapping
+        Column that may hold times as text or as timestamps -> milliseconds in a unit of its numbers.
     """
 
     missing_values: tuple[str, ...] | None = None
@@ -39,6 +41,7 @@ class FileOptions:
     decimal: str = ""
     encoding: str = ""
     width: int | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> FileOptions:
@@ -69,4 +72,5 @@ class FileOptions:
             DECIMALS.get(decimal, decimal),
             known_encoding(encoding) if encoding else "",
             given.get("width"),
+            given.get("times") or {},
         )

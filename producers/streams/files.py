@@ -176,6 +176,7 @@ def open_file(
         return PlainEvents(open_raw(path, drop), labels, how_else)
     missing = MissingWords(options.missing_values, {label or DEFAULT_LABEL: labels or ()})
     table = _open_table(path, held, options, missing)
+    table.times = options.times
     if table.is_plain_form():
         from driftway.producers.streams.event_files.plain_events import PlainEvents
         from driftway.producers.streams.event_files.table_rows import TableRows

@@ -21,6 +21,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block
 from driftway.producers.streams.tables.arrow_values import is_json, values_of
 from driftway.producers.streams.tables.table import Table
+from driftway.producers.streams.times import column_milliseconds, is_time
 from driftway.worker.errors import UsageFailure
 
 ARROW = (".arrow", ".feather")
@@ -78,7 +79,7 @@ class ArrowTable(Table):
     def check_numbers(self, features: Sequence[str]) -> None:
         for name in features:
             kind = self._schema.field(name).type
-            if not is_number(kind) and not is_text(kind):
+            if not is_number(kind) and not is_text(kind) and not (name in self.times and is_time(kind)):
                 raise UsageFailure(
                     f"{self.path}: feature column {name!r} holds {kind}, not numbers{not_numbers(self.path)}"
                 )
@@ -121,6 +122,8 @@ class ArrowTable(Table):
             raise cannot_read(self.path, error) from None
 
     def _as_numbers(self, column: Any, name: str) -> Array:
+        if is_time(column.type):
+            return column_milliseconds(column) / self.times[name]
         if not is_text(column.type):
             return to_floats(column)
         words = self._missing.of(name, among_numbers=True)

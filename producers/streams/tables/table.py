@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from driftway.producers.streams import cells
 from driftway.producers.streams.columns import not_numbers
 from driftway.producers.streams.labels import MOST_SHOWN, LabelReader
 from driftway.producers.streams.stream import Block
+from driftway.producers.streams.times import milliseconds
 from driftway.worker.errors import UsageFailure
 
 DEFAULT_LABEL = "y"
@@ -33,6 +35,8 @@ class Table(ABC):
         Further columns of the file, which hold no data.
     decimal : str
         Decimal mark of numbers.
+    times : mapping
+        Column that may hold times as text -> milliseconds in a unit of its numbers.
     label : str or None
         The column that the file's format makes the label, if nobody names one.
     rows : int or None
@@ -46,6 +50,7 @@ class Table(ABC):
     classes: dict[str, tuple[str, ...]]
     left_out: frozenset[str] = frozenset()
     decimal: str = "."
+    times: Mapping[str, float] = MappingProxyType({})
     label: str | None = None
     rows: int | None = None
     notes: list[str]
@@ -79,12 +84,16 @@ class Table(ABC):
         if text.strip() in words:
             return math.nan
         value = cells.number(text, self.decimal)
+        if math.isnan(value) and name in self.times:
+            value = milliseconds(text) / self.times[name]
         if math.isnan(value):
-            again = ": it is the column's name, so the file has a second header" if text.strip() == name else ""
-            why = again or not_numbers(self.path)
-            raise UsageFailure(
-                f"{self.path}: feature column {name!r} holds {text[:MOST_SHOWN]!r}, which is not a number{why}"
-            )
+            if text.strip() == name:
+                why = "not a number: it is the column's name, so the file has a second header"
+            elif name in self.times:
+                why = "neither a number nor a time in ISO 8601"
+            else:
+                why = f"not a number{not_numbers(self.path)}"
+            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text[:MOST_SHOWN]!r}, which is {why}")
         return value
 
     def keep_json(self) -> None:  # noqa: B027 - text has nothing else

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
+from pyarrow import parquet
 
 from driftway.cli import main
 from driftway.producers.row_random import LABELS, POISON, RowRandom
@@ -113,6 +116,48 @@ def test_event_time_becomes_t(tmp_path: Path) -> None:
     assert report["seconds"] >= 199 * 0.5 / 1000
     assert report["late_seconds"] >= 0.0
     assert "ms late" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2026-11-01T00:00:00Z", "2026-11-01T01:00:00.25+01:00"),
+        ("2026-11-01 00:00:00", "2026-11-01 00:00:00.250"),
+        ("1793491200000", "2026-11-01T00:00:00.250"),
+    ],
+)
+@pytest.mark.parametrize("unit", ["ms", "s"])
+def test_event_times_may_be_text(tmp_path: Path, first: str, second: str, unit: str) -> None:
+    if unit == "s" and first.isdecimal():
+        first = first[:-3]
+    source = tmp_path / "trips.csv"
+    source.write_text(f"v,at,y\n1,{first},0\n2,{second},1\n")
+    events = [
+        json.loads(line) for line in dry(tmp_path / "rows", str(source), "--time-column", "at", "--time-unit", unit)
+    ]
+    assert [event["t"] for event in events] == [1_793_491_200_000, 1_793_491_200_250]
+    assert events[1]["x"][1] == pytest.approx(1_793_491_200_250 / (1000 if unit == "s" else 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["ns", "s"])
+def test_event_times_may_be_timestamps_of_parquet(tmp_path: Path, unit: str, zone: str | None) -> None:
+    moments = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=i) for i in range(2)]
+    moments = moments if zone else [moment.replace(tzinfo=None) for moment in moments]
+    parquet.write_table(pa.table({"v": [1.0, 2.0], "at": pa.array(moments, pa.timestamp(unit, zone)), "y": [0, 1]}),
+                        tmp_path / "trips.parquet")  # fmt: skip
+    events = [
+        json.loads(line) for line in dry(tmp_path / "rows", str(tmp_path / "trips.parquet"), "--time-column", "at")
+    ]
+    assert [event["t"] for event in events] == [1_793_491_200_000, 1_793_491_201_000]
+
+
+def test_text_that_is_no_time_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "trips.csv"
+    source.write_text("v,at,y\n1,2026-11-01,0\n2,later,1\n")
+    done = run(str(source), "--time-column", "at", "--dry-run", str(tmp_path / "rows"))
+    assert done.exit_code == 2
+    assert done.stderr.endswith("column 'at' holds 'later', which is neither a number nor a time in ISO 8601\n")
 
 
 @pytest.mark.parametrize(
