@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from driftway.worker.errors import UsageFailure, plural
-from driftway.worker.kafka.cluster import set_command, settings_of_topics
+from driftway.worker.errors import UsageFailure, duration, plural
+from driftway.worker.kafka.cluster import CLEANUP, RETENTION_MS, set_command, settings_of_topics
 from driftway.worker.kafka.topics import create_topics, present_topics
 
-RETENTION, STAMPS = "retention.ms", "message.timestamp.type"
+STAMPS = "message.timestamp.type"
 FOREVER = "-1"
 
 
@@ -58,12 +58,12 @@ class NeededTopics:
         count = self._count(present)
         names = [self.topic] if self.label_topic is None else [self.topic, self.label_topic]
         if self.partitions is not None or not present.keys() >= {*names}:
-            settings = {} if self.earliest is None else {RETENTION: FOREVER}
+            settings = {} if self.earliest is None else {RETENTION_MS: FOREVER}
             create_topics(bootstrap, properties, dict.fromkeys(names, (count, settings)), present=present)
         if self.earliest is not None:
             for name, found in settings_of_topics(bootstrap, properties, [n for n in names if n in present]).items():
                 if deletes(found, self.earliest):
-                    warn(_sentence(name, int(found[RETENTION]), self.earliest))
+                    warn(_sentence(name, int(found[RETENTION_MS]), self.earliest))
         return count
 
     def _count(self, present: Mapping[str, int]) -> int:
@@ -83,14 +83,14 @@ class NeededTopics:
 
 def deletes(settings: Mapping[str, str], stamp: int) -> bool:
     """Whether a topic with these settings deletes a record with this timestamp, in ms, as soon as Kafka cleans up."""
-    if settings["cleanup.policy"] == "compact" or settings[STAMPS] == "LogAppendTime":
+    if settings[CLEANUP] == "compact" or settings[STAMPS] == "LogAppendTime":
         return False
-    return 0 <= int(settings[RETENTION]) < time.time() * 1000 - stamp
+    return 0 <= int(settings[RETENTION_MS]) < time.time() * 1000 - stamp
 
 
 def _sentence(topic: str, retention: int, stamp: int) -> str:
     day = datetime.fromtimestamp(stamp / 1000, UTC).date()
     return (
         f"Kafka may delete these rows at once: their timestamps begin at {day}, and topic {topic} keeps records for "
-        f"{retention / 3_600_000:,.6g} h. {set_command(topic, RETENTION, FOREVER)} keeps them"
+        f"{duration(retention)}. {set_command(topic, RETENTION_MS, FOREVER)} keeps them"
     )

@@ -22,6 +22,7 @@ import stat
 from pathlib import Path
 from typing import ClassVar
 
+DAY_MS = 86_400_000
 SPARE_FILES = 8
 """A client opens several files at once, and closes them again if one of them cannot be opened."""
 MOST_BYTES = 1 << 24
@@ -63,6 +64,15 @@ def shown(text: str) -> str:
 def plural(n: int, one: str, several: str = "") -> str:
     """Return a number with the noun or clause that agrees with it: ``1 row``, ``2,000 rows``, ``3 passes``."""
     return f"{n:,} {one if n == 1 else several or one + ('es' if one.endswith('s') else 's')}"
+
+
+def duration(millis: int) -> str:
+    """Return a duration in its largest suitable unit."""
+    for unit, size in (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if millis >= size:
+            number = millis / size
+            return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
+    return f"{millis} ms"
 
 
 def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import NewPartitions
@@ -26,7 +28,7 @@ def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_repor
     kafka: str, topic: str, group: str
 ) -> None:
     """The outputs of the last commit are written again, since a restore does not find them."""
-    labels, client = f"{topic}-labels", admin(kafka)
+    labels = f"{topic}-labels"
     deleted = [f"{topic}.{group}.{name}" for name in ("predictions", "accuracy")]
     create_topic(kafka, topic)
     create_topic(kafka, labels)
@@ -35,14 +37,14 @@ def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_repor
     late = "--label-topic", labels, "--label-wait", "1s"
     with Driftway("worker", *place, *late) as worker:
         await_until(lambda: len(predicted(kafka, deleted[0])) == ROWS, 60, "the first rows predicted")
-        for future in client.delete_topics(deleted).values():
-            future.result(timeout=END_SECONDS)
+        delete(kafka, *deleted)
         produce(kafka, topic, events(ROWS, 2 * ROWS))
         worker.await_text("again: somebody had deleted it")
         wanted = list(range(ROWS, 2 * ROWS))
         await_until(lambda: predicted(kafka, deleted[0])[-ROWS:] == wanted, 60, "the rows after that predicted")
         offsets = predicted(kafka, deleted[0])
         assert offsets == sorted(set(offsets)), "no event is predicted twice"
+        client = admin(kafka)  # keep a reference: a collected client never answers
         client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=END_SECONDS)
         worker.await_text("labels not read")
         worker.terminate()
@@ -53,12 +55,8 @@ def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_repor
 @pytest.mark.slow
 def test_a_worker_whose_input_is_deleted_ends_with_the_reason(kafka: str, topic: str, group: str) -> None:
     """The cluster answers all the time: nothing is logged of an outage."""
-    create_topic(kafka, topic, 2)
-    produce(kafka, topic, events(0, ROWS))
-    with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
-        await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
-        client = admin(kafka)  # keep a reference: a collected client never answers
-        client.delete_topics([topic])[topic].result(timeout=END_SECONDS)
+    with worker_that_has_predicted(kafka, topic, group) as worker:
+        delete(kafka, topic)
         assert worker.wait() == 1, worker.summary()
         assert f"topic {topic} no longer exists: it was deleted" in worker.stderr
         assert "does not answer" not in worker.stderr
@@ -72,18 +70,30 @@ def test_a_deleted_output_is_not_left_to_a_broker_that_creates_topics(
     rejected = f"{topic}.{group}.rejected"
     with own_broker(pytestconfig, {"auto.create.topics.enable": "true"}) as broker:
         kafka = broker.bootstrap
-        create_topic(kafka, topic, 2)
-        produce(kafka, topic, events(0, ROWS))
-        with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
-            await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
-            client = admin(kafka)  # keep a reference: a collected client never answers
-            client.delete_topics([rejected])[rejected].result(timeout=END_SECONDS)
+        with worker_that_has_predicted(kafka, topic, group) as worker:
+            delete(kafka, rejected)
             produce(kafka, topic, [b"?"])
             worker.await_text(f"created {rejected} again: somebody had deleted it")
             await_until(lambda: len(read_all(kafka, rejected)) == 1, 60, "the rejection written")
             assert settings_of_topics(kafka, {}, [rejected])[rejected]["max.message.bytes"] == str(LARGEST_RECORD)
             worker.terminate()
             assert worker.wait() == 0, worker.summary()
+
+
+@contextlib.contextmanager
+def worker_that_has_predicted(kafka: str, topic: str, group: str) -> Iterator[Driftway]:
+    """A worker that has predicted all events of a new topic with two partitions."""
+    create_topic(kafka, topic, 2)
+    produce(kafka, topic, events(0, ROWS))
+    with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
+        await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
+        yield worker
+
+
+def delete(kafka: str, *topics: str) -> None:
+    client = admin(kafka)  # keep a reference: a collected client never answers
+    for future in client.delete_topics(list(topics)).values():
+        future.result(timeout=END_SECONDS)
 
 
 def predicted(kafka: str, topic: str) -> list[int]:

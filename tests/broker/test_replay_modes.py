@@ -116,7 +116,7 @@ def test_a_topic_that_keeps_old_timestamps_is_created_and_another_is_warned_abou
     assert done.code == 0
     assert (
         "driftway: Kafka may delete these rows at once: their timestamps begin at 1996-05-07, and topic "
-        f"{topic} keeps records for 168 h. `kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
+        f"{topic} keeps records for 7 d. `kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
         "--add-config retention.ms=-1` keeps them\n"
     ) in done.stderr
     for config in ({"message_timestamp_type": "LogAppendTime"}, {"cleanup_policy": "compact"}):

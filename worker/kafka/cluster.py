@@ -24,6 +24,7 @@ CLEANUP, MIN_IN_SYNC = JUDGED = "cleanup.policy", "min.insync.replicas"
 """Settings that `judged_settings` needs."""
 MAX_MESSAGE = "max.message.bytes"
 DELETE = "delete"
+RETENTION_MS = "retention.ms"
 COMPACTED_OUTPUT = (
     "no record without a key can be written to it, such as the prediction of an event that has none, and of each key "
     "only the newest record stays, so that an audit cannot compare them"

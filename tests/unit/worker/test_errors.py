@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from driftway.worker import errors
-from driftway.worker.errors import UsageFailure, plural, read_file, require_place
+from driftway.worker.errors import UsageFailure, duration, plural, read_file, require_place
 
 
 def test_a_noun_agrees_with_its_number() -> None:
@@ -54,3 +54,11 @@ def test_a_place_that_may_not_be_written_is_told_before_the_work(
     ):
         with pytest.raises(UsageFailure, match=f"^cannot write {path}: {why}$"):
             require_place(path)
+
+
+@pytest.mark.parametrize(
+    ("millis", "words"),
+    [(0, "0 ms"), (999, "999 ms"), (90_000, "1.5 min"), (604_800_000, "7 d"), (20_396 * 86_400_000, "20,396 d")],
+)
+def test_a_duration_has_its_largest_suitable_unit(millis: int, words: str) -> None:
+    assert duration(millis) == words

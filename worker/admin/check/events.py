@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.admin.check.retention import in_words
 from driftway.worker.admin.check.sample import Decoded, LabelMatches, Sample
-from driftway.worker.errors import Failure, UsageFailure, plural
+from driftway.worker.errors import Failure, UsageFailure, duration, plural
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.rejections import LABEL, format_counts
@@ -185,7 +184,7 @@ def _matches(found: LabelMatches, commands: Commands) -> Iterator[Finding]:
     elif (wrong := max(found.early, found.late)) > found.here // WRONG_SHARE:
         why = "before that of their event, so they would be taken before it and set aside"
         if found.late > found.early:
-            why = f"more than {in_words(found.longest_ms)} after that of their event, which would not wait so long"
+            why = f"more than {duration(found.longest_ms)} after that of their event, which would not wait so long"
         sentence = f"{wrong:,} of {plural(labels, 'label')} have a timestamp {why}: {found.mistimed}"
         command = commands.note("write timestamps in ms since 1970, by the clock of the events' producer")
         yield Finding(GROUP, "times of labels", WARNING, sentence, command)

@@ -7,26 +7,18 @@ from collections.abc import Iterator
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import OK, WARNING, Finding
-from driftway.worker.kafka.cluster import CLEANUP
+from driftway.worker.errors import DAY_MS, duration
+from driftway.worker.kafka.cluster import CLEANUP, RETENTION_MS
 from driftway.worker.settings import WorkerSettings
 
 GROUP = "retention"
-RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
-HOUR_MS = 3_600_000
+RETENTION_BYTES = "retention.bytes"
 SLOW_SNAPSHOTS = 10
 """Large states are written up to so many times more rarely than --snapshot-interval."""
-AWAY_MS = 24 * HOUR_MS
+AWAY_MS = DAY_MS
 """How long all workers may be stopped, as over a night or a day at the weekend, before rows that they have not read are
 deleted."""
 FOREVER = -1
-
-
-def in_words(millis: int) -> str:
-    """Return a duration in its largest suitable unit."""
-    for unit, size in (("d", 24 * HOUR_MS), ("h", HOUR_MS), ("min", 60_000), ("s", 1000)):
-        if millis >= size:
-            return f"{millis / size:.3g} {unit}"
-    return f"{millis} ms"
 
 
 def _needed(settings: WorkerSettings) -> tuple[int, str]:
@@ -64,7 +56,7 @@ def check_retention(
 
 def _kept(topic: TopicFacts) -> str:
     kept = _millis(topic)
-    return "ever" if kept == FOREVER else in_words(kept)
+    return "ever" if kept == FOREVER else duration(kept)
 
 
 def _millis(topic: TopicFacts) -> int:
@@ -77,7 +69,7 @@ def _input(
 ) -> Iterator[Finding]:
     kept, (needed, why) = _millis(source), _needed(settings)
     if kept != FOREVER and kept < needed:
-        sentence = f"{source.name} keeps records for {in_words(kept)} only, {why}"
+        sentence = f"{source.name} keeps records for {duration(kept)} only, {why}"
         yield Finding(
             GROUP, "input", WARNING, sentence, commands.set_topic(source.name, {RETENTION_MS: str(2 * needed)})
         )
@@ -101,7 +93,7 @@ def _labels(source: TopicFacts, state: ClusterState, settings: WorkerSettings, c
     events = FOREVER if events == FOREVER else max(events, _needed(settings)[0])
     if kept != FOREVER and (events == FOREVER or kept < events):
         sentence = (
-            f"{labels.name} keeps labels for {in_words(kept)}, {source.name} its events for {_kept(source)}: if events "
+            f"{labels.name} keeps labels for {duration(kept)}, {source.name} its events for {_kept(source)}: if events "
             "are read again whose labels were deleted, nothing is learned from them"
         )
         command = commands.set_topic(labels.name, {RETENTION_MS: str(events)})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.worker.admin.check.access import Position
-from driftway.worker.errors import shown
+from driftway.worker.errors import DAY_MS, duration, shown
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
@@ -29,7 +29,6 @@ MOST_PARTITIONS = 16
 """Partitions that are looked into, evenly spread over all: each needs clients of its own."""
 
 
-DAY_MS = 86_400_000
 YEAR_MS = 365 * DAY_MS
 NO_STAMP = -1
 
@@ -155,7 +154,7 @@ class LabelMatches:
         self.late += apart > self.longest_ms
         if apart < 0 or apart > self.longest_ms:
             which = "before" if apart < 0 else "after"
-            self.mistimed = self.mistimed or f"{at} is {_span(abs(apart))} {which} {place}"
+            self.mistimed = self.mistimed or f"{at} is {duration(abs(apart))} {which} {place}"
 
 
 @dataclass
@@ -236,11 +235,6 @@ def _stamps_at(records: Records, offsets: Integers) -> list[int]:
     """Return the timestamps of the records at these offsets."""
     stamps: list[int] = np.asarray(records.timestamps, np.int64)[np.searchsorted(records.offsets, offsets)].tolist()
     return stamps
-
-
-def _span(millis: int) -> str:
-    """Return a duration in words."""
-    return f"{millis / DAY_MS:,.0f} days" if millis >= 2 * DAY_MS else f"{millis / 1000:,.3g} s"
 
 
 def _names(ids: Column) -> list[bytes]:

@@ -28,6 +28,6 @@ def test_labels_stamped_before_their_event_or_long_after_it_are_counted() -> Non
         found.count([SampledLabel(b"1", 0, "L/0@0", stamp), SampledLabel(b"2", 0, "L/0@0", stamp)])
     assert (found.here, found.early, found.late, found.mistimed) == (6, 0, 0, "")
     found.count([SampledLabel(b"1", 0, "L/0@1", NOW // 1000)])
-    assert (found.early, found.late, found.mistimed) == (1, 0, "L/0@1 is 20,396 days before E/0@1")
+    assert (found.early, found.late, found.mistimed) == (1, 0, "L/0@1 is 20,396 d before E/0@1")
     found.count([SampledLabel(b"1", 0, "L/0@2", NOW + 7 * DAY + 1)])
     assert (found.early, found.late) == (1, 1)
