@@ -39,6 +39,9 @@ RENAMED = "driftway.renamed"
 """Where a context keeps the sentences about options with former names."""
 LOGS_COMPILING = "worker", "warm"
 """Commands that report on their compilations by themselves."""
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""How many threads numpy's library of linear algebra starts, which no command uses: if it is not set, one for each
+processor, and each is busy for a while. On two processors that is a tenth of a second of every command."""
 LAST_STANDARD_STREAM = 2
 """File descriptor of standard error."""
 AGAIN_SECONDS = 0.1
@@ -71,6 +74,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:
+        os.environ.setdefault(BLAS_THREADS, "1")
         try:
             return super().make_context(*given, **more)
         except BrokenPipeError:

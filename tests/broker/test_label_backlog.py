@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from driftway.learners import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels import label_merger
@@ -65,7 +65,7 @@ def test_the_number_of_events_that_wait_for_labels_is_bounded(
     """Also if all waiting events become ready at once, because the label topic's reader begins late."""
     topic, labels, group = backlog(kafka, EVENTS, EACH, 0)
     monkeypatch.setattr(backpressure, "MAX_WAITING_EVENTS", MOST)
-    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", BATCH_MESSAGES if begins_late else PIECE)
+    monkeypatch.setattr(label_consumer, "TURN_MESSAGES", TURN_MESSAGES if begins_late else PIECE)
     worker, waiting, largest = worker_of(kafka, topic, labels, group, client), [0], [0]
     step, fetch = worker.step, worker._labels._fetch
 
@@ -92,7 +92,7 @@ def test_labels_older_than_all_events_do_not_delay_later_labels(kafka: str, monk
     """As when events have a shorter retention: more labels than may wait come before the first event."""
     topic, labels, group = backlog(kafka, 500, 1, older := 600)
     monkeypatch.setattr(label_consumer, "MAX_WAITING_LABELS", 100)
-    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", 50)
+    monkeypatch.setattr(label_consumer, "TURN_MESSAGES", 50)
     worker_of(kafka, topic, labels, group, PYTHON).run()
     set_aside = read_all(kafka, f"{topic}.{group}.rejected")
     assert [json.loads(one.value)["id"] for one in set_aside] == list(range(-older, 0))

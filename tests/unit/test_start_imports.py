@@ -16,6 +16,13 @@ from tests.support.process import Finished, clean_environment
 USERS_FILES = ("worker.py", "learners/__init__.py", "click.py", "producers.py", "workbench.py")
 """Named like a folder of the project or one of its libraries; each raises an exception when imported."""
 LOADED = "import driftway, driftway.learners as l; print(type(l.create('pa1', n_features=3)).__name__)"
+THREADS = """
+import os, sys
+from driftway.cli import main
+main(sys.argv[1:], standalone_mode=False)
+import numpy
+print(len(os.listdir("/proc/self/task")))
+"""
 EVALUATE = ("evaluate", "sea", "--limit", "200", "--learner", "no_change", "--json")
 
 
@@ -83,6 +90,13 @@ def test_start_from_a_folder_with_such_files(arguments: tuple[str, ...], said: s
     done = start(users_folder, *arguments)
     assert done.code == 0, done.stderr
     assert said in done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted by Linux' /proc")
+def test_a_command_starts_no_threads_for_linear_algebra(tmp_path: Path) -> None:
+    """Each would be busy for a while after every start, on every processor."""
+    done = start(tmp_path, "-c", THREADS, "streams", "--help")
+    assert done.stdout.splitlines()[-1] == "1", done.stderr
 
 
 @pytest.mark.parametrize("start_by", [("-m", "driftway"), ("-c", "from driftway.cli import main; main()")])

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from driftway.workbench.bench.python_copy import CALL_SECONDS, Copier, CopyJob, run
 from driftway.worker.kafka.client_config import QUEUE_MESSAGES
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.kafka.librdkafka.abi_check import checked_library
 from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, consume_batch, partitions_of
 from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE_CB
@@ -43,8 +43,8 @@ class NativeCopier(Copier):
         with TopicPartitionList(lib, job.input, [(ANY_PARTITION, 0)]) as wanted:
             lib.require(lib.subscribe(self._consumer.address, wanted))
         self._queue = lib.queue_get_consumer(self._consumer.address)
-        self._pointers = np.empty(BATCH_MESSAGES, np.int64)
-        self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
+        self._pointers = np.empty(TURN_MESSAGES, np.int64)
+        self._rows = np.empty((TURN_MESSAGES, WORDS), np.int64)
         self._destroy = lib.address("message_destroy")
 
     def copy(self, seconds: float) -> None:

@@ -44,7 +44,7 @@ CONSUMER_TUNING: Properties = {
     "statistics.interval.ms": 5_000,  # how late it is noticed that the client has lost all brokers
 }
 QUEUE_MESSAGES = 200_000
-"""Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
+"""Capacity of a producer's queue in records: several batches of the loop, some tens of MB."""
 PRODUCER_TUNING: Properties = {
     # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` then waits
     # forever for one of them (librdkafka 5511). If brokers have moved, the next producer finds them.

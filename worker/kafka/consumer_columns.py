@@ -14,6 +14,9 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders
 
 BATCH_MESSAGES = 10_000
+"""Messages that commands read at once."""
+TURN_MESSAGES = 40_000
+"""Messages that a worker's loop takes at once: each turn takes about a millisecond, however few there are."""
 
 
 def by_partition(messages: list[Message]) -> dict[int, list[Message]]:

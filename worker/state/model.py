@@ -33,6 +33,9 @@ from driftway.worker.wire.rejections import Flags, RejectionWindow
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
 
+MOST_BYTES = 32 * 2**20
+"""Bytes of a batch's values and scores."""
+
 
 class Basis(NamedTuple):
     """Of which model a saved state is, and where it stands."""
@@ -112,6 +115,12 @@ class Model:
     def learners(self) -> tuple[Learner, ...]:
         """Champion and challengers, for inspecting their states; empty before the schema is known."""
         return tuple(self._learners)
+
+    @property
+    def most_rows(self) -> float:
+        """Rows whose values and scores fit into MOST_BYTES, for a batch; infinite before the schema is known."""
+        width = sum(learner.n_scores for learner in self._learners)
+        return MOST_BYTES // (8 * (self._learners[0].n_features + width)) if width else float("inf")
 
     @property
     def imputer(self) -> Imputer | None:

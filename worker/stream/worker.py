@@ -141,7 +141,7 @@ class Worker:
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
         self.reporter.turned()
-        self.consumer.limit_batch_size([task.size.most for task in self.tasks.values()])
+        self.consumer.limit_batch_size([min(task.size.most, task.model.most_rows) for task in self.tasks.values()])
         arrived = self.consumer.poll(self._poll_timeout())
         self._shares.poll()
         if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:

@@ -10,7 +10,7 @@ from weakref import WeakSet
 import numpy as np
 from confluent_kafka import KafkaError
 
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.kafka.interface import ClientError, PollResult
 from driftway.worker.kafka.librdkafka.handle import Handle, consume_batch
 from driftway.worker.kafka.librdkafka.headers import HeaderReader, HeldMessages
@@ -64,10 +64,10 @@ class ConsumerQueue:
         library.require(library.poll_set_consumer(handle.address))
         self._library, self._lasting = library, lasting
         self._queue = library.queue_get_consumer(handle.address)
-        self._pointers = np.empty(BATCH_MESSAGES, np.int64)
+        self._pointers = np.empty(TURN_MESSAGES, np.int64)
         self._waiting: Integers = np.empty(0, np.int64)
         """Addresses of messages that are taken and not copied yet."""
-        self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
+        self._rows = np.empty((TURN_MESSAGES, WORDS), np.int64)
         self._text: Text = np.empty(0, np.uint8)
         self._kind = np.zeros(1, np.int64)
         self._destroy, self._stamp = library.address("message_destroy"), library.address("message_timestamp")

@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping
 
 from driftway.worker.kafka.interface import Member
-from driftway.worker.stream.task.committing.output_buffer import MAX_BUFFERED_ROWS
 from driftway.worker.stream.task.task import Task
 
 POSTPONED_SECONDS = 1.0
 """Longest commit interval while a backlog is read, if the worker's own is shorter."""
+POSTPONED_ROWS = 20_000
+"""Rows of a transaction that is not postponed: with more, a commit hardly costs less for each row."""
 POLL_SECONDS = 0.01
 """Longest wait for messages while commits are postponed."""
 
@@ -62,7 +63,7 @@ class CommitInterval:
         """Whether the backlog takes longer than POSTPONED_SECONDS, at the speed of this interval."""
         if elapsed >= POSTPONED_SECONDS:
             return False
-        if any(task.open_rows >= min(task.size.most, MAX_BUFFERED_ROWS) for task in self._tasks.values()):
+        if any(task.open_rows >= min(task.size.most, POSTPONED_ROWS) for task in self._tasks.values()):
             return False
         read = backlog = 0
         for partition, task in self._tasks.items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.stream.consumer.label_consumer import MAX_WAITING_BYTES
 from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
@@ -16,7 +15,7 @@ from driftway.worker.stream.task.task import Task
 
 PAUSE_AFTER_SECONDS = 0.1
 """How long the loop waits for the commit of a partition with too many buffered outputs before pausing it."""
-MAX_WAITING_EVENTS = 10 * BATCH_MESSAGES
+MAX_WAITING_EVENTS = 100_000
 """Events of a partition that may wait for labels; above that, or above MAX_WAITING_BYTES, it is paused until they are
 half of it."""
 

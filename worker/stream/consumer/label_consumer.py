@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.kafka.error_handling import explained, is_permanent
 from driftway.worker.kafka.interface import NO_BROKERS, ClientError, Fetcher
 from driftway.worker.kafka.log_reader.reader import reader_properties
@@ -23,7 +23,7 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 
-MAX_WAITING_LABELS, MAX_WAITING_BYTES = 10 * BATCH_MESSAGES, 64 * 2**20
+MAX_WAITING_LABELS, MAX_WAITING_BYTES = 100_000, 64 * 2**20
 """Labels of a partition that may wait for events, and their bytes; beyond either it is not read until they are half of
 that, unless a replay needs more. To stop reading one partition, the reader drops what it has fetched of all, so this
 must be rare."""
@@ -89,7 +89,7 @@ class LabelConsumer:
         if wanted.keys() != self._mergers.keys() or any(self._mergers[p] is not one for p, one in wanted.items()):
             self._fetcher.assign({p: one.next_label for p, one in wanted.items()})
             self._mergers = wanted
-        polled = self._fetcher.poll(BATCH_MESSAGES, 0.0)
+        polled = self._fetcher.poll(TURN_MESSAGES, 0.0)
         for records in polled.records:
             if records.partition in wanted:
                 wanted[records.partition].add_labels(records)

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import Failure, Fenced
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained, is_permanent
 from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
@@ -29,6 +29,8 @@ FIRST_BATCH = 32
 """Rows of the first batch, few enough for the slowest learners; doubled while turns stay short."""
 TURN_SECONDS = 1.0
 """Longest time that a batch should take: a slow learner gets smaller ones, so that the worker polls in time."""
+LARGE_BATCH, PROMPT_SECONDS = 10_000, 0.1
+"""From so many rows on batches grow only while they take less than this, the usual commit interval."""
 
 GATHER_SECONDS, FEW_ROWS = 0.01, 1000
 """How long rows gather after a poll that has returned fewer than these, which were all there were: see `_gather`."""
@@ -128,8 +130,13 @@ class PartitionConsumer:
         """Choose the size of the next batch by how long the last one, of `rows` rows, took; `full`: it left some."""
         if seconds > TURN_SECONDS:
             self.batch_size = max(1, int(rows * TURN_SECONDS / seconds)) if rows else self.batch_size
-        elif (full or rows >= self.batch_size) and seconds < TURN_SECONDS / 2:
-            self.batch_size = min(2 * self.batch_size, BATCH_MESSAGES)
+        elif (full or rows >= self.batch_size) and seconds < self._brief:
+            self.batch_size = min(2 * self.batch_size, TURN_MESSAGES)
+
+    @property
+    def _brief(self) -> float:
+        """A turn of fewer seconds is followed by one with more rows."""
+        return TURN_SECONDS / 2 if self.batch_size < LARGE_BATCH else PROMPT_SECONDS
 
     def limit_batch_size(self, most: Iterable[float]) -> None:
         """Let the next batch have at most so many rows, the least of these numbers."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from driftway import learners
 from driftway.learners import Spec
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.model import MOST_BYTES, Model, SavedState
 from driftway.worker.wire import packed
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, untested, wire
@@ -53,6 +53,14 @@ def test_advancing_row_by_row_changes_no_byte() -> None:
     whole = records(SPOILT)
     one, many = (Model(SETTINGS["two learners"], 3) for _ in range(2))
     assert wire([many.advance(part) for part in pieces(whole, range(len(whole)))]) == wire([one.advance(whole)])
+
+
+def test_wide_rows_come_in_smaller_batches() -> None:
+    """Events may leave out most of the features, so that few bytes become many numbers."""
+    model = Model(SETTINGS["two learners"], 3)
+    assert model.most_rows == float("inf")
+    model.advance(records(SPOILT))
+    assert model.most_rows * 8 * (4 + 3) <= MOST_BYTES < (model.most_rows + 1) * 8 * (4 + 3)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

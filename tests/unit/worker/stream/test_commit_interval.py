@@ -10,7 +10,6 @@ import pytest
 from driftway.worker.stream.background import commit_interval
 from driftway.worker.stream.background.commit_interval import POLL_SECONDS, POSTPONED_SECONDS, CommitInterval
 from driftway.worker.stream.task import task as tasks
-from driftway.worker.stream.task.committing.output_buffer import MAX_BUFFERED_ROWS
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import events, records
 from tests.unit.worker.stream.recording_checkpoint import new_task
@@ -77,11 +76,11 @@ def test_commits_are_postponed_for_at_most_a_second(one: Interval) -> None:
 
 def test_a_transaction_of_many_rows_is_not_postponed(one: Interval, monkeypatch: pytest.MonkeyPatch) -> None:
     one.now, one.end = 0.1, 10**9
-    monkeypatch.setattr(commit_interval, "MAX_BUFFERED_ROWS", ROWS + 1)
+    assert commit_interval.POSTPONED_ROWS > 10 * ROWS
+    monkeypatch.setattr(commit_interval, "POSTPONED_ROWS", ROWS + 1)
     assert not one.has_passed()
-    monkeypatch.setattr(commit_interval, "MAX_BUFFERED_ROWS", ROWS)
+    monkeypatch.setattr(commit_interval, "POSTPONED_ROWS", ROWS)
     assert one.has_passed()
-    assert MAX_BUFFERED_ROWS > 10 * ROWS
 
 
 def test_a_transaction_as_large_as_the_broker_accepts_is_not_postponed(one: Interval) -> None:

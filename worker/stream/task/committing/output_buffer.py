@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.state.outputs import Outputs
 
-MAX_BUFFERED_ROWS, MAX_BUFFERED_BYTES = 2 * BATCH_MESSAGES, 32 * 2**20
+MAX_BUFFERED_ROWS, MAX_BUFFERED_BYTES = 2 * TURN_MESSAGES, 32 * 2**20
 """Rows that a partition may learn while its commit is in flight, and bytes of their outputs."""
 
 
