@@ -16,7 +16,7 @@ ENV DRIFTWAY_BUILD_COMMIT=${COMMIT}
 ARG EXTRAS=registry
 RUN pip wheel --wheel-dir /wheels --constraint constraints.txt ".[${EXTRAS}]"
 
-FROM ${PYTHON}
+FROM ${PYTHON} AS warm
 ARG COMMIT=
 ARG EXTRAS=registry
 LABEL org.opencontainers.image.title="Driftway" \
@@ -30,9 +30,9 @@ ENV PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/var/cache/driftway
 
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links /wheels "driftway[${EXTRAS}]" \
-    && groupadd --system --gid 10001 driftway \
-    && useradd --system --uid 10001 --gid driftway --create-home driftway \
+    pip install --no-cache-dir --root-user-action ignore --no-index --find-links /wheels "driftway[${EXTRAS}]" \
+    && groupadd --gid 10001 driftway \
+    && useradd --uid 10001 --gid driftway --create-home driftway \
     && install --directory --owner driftway --group driftway --mode 755 /var/cache/driftway
 COPY --chmod=755 deploy/image /usr/local/libexec/driftway
 
@@ -49,6 +49,10 @@ RUN driftway warm ${WARM} \
     && driftway warm ${WARM} --feature amount --feature 'country:one-of=de|fr' --labels false,true --label-wait 10000 \
     && driftway warm --task regression --learner auto --learner dfop --learner rls \
     && driftway warm --task regression --learner auto --feature amount --label price --label-wait 10000
+
+FROM warm
+# Once more for other users, whom OpenShift or --user chooses: nobody executes code from a folder of somebody else but root.
+COPY --from=warm --chmod=755 /var/cache/driftway/kernels /usr/local/share/driftway/kernels
 EXPOSE 8000
 
 # Asks a worker's /healthz; a container that runs another command is healthy.

@@ -74,25 +74,45 @@ def _parent() -> Path:
     return Path(above, f"driftway-{os.getuid()}")
 
 
-FOLDER = _parent() / "kernels"
+def _choose(own: Path, shipped: Path) -> Path:
+    """Return `shipped` if only that can be used: an image has kernels there for every user who may run it."""
+    try:
+        _require_usable(own)
+    except OSError:
+        with contextlib.suppress(OSError):
+            if any(shipped.glob("*.kernel")):
+                _require_usable(shipped)
+                return shipped
+    return own
 
 
 def _keep_code() -> bool:
     """Make the folder; False if it cannot be used, so that every process compiles for itself."""
     try:
-        FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        FOLDER.mkdir(mode=0o700, exist_ok=True)
-        above, own = FOLDER.parent.stat(), FOLDER.lstat()
-        # With the sticky bit, nobody can exchange another user's folder. But they can put files into it.
-        _require_private(above, 0 if above.st_mode & stat.S_ISVTX else stat.S_IWOTH)
-        _require_private(own, stat.S_IWGRP | stat.S_IWOTH)
-        # One that cannot be written, as in an image whose files are read-only, serves for what is in it.
-        if next(FOLDER.glob("*.kernel"), None) is None:
-            tempfile.TemporaryFile(dir=FOLDER).close()
+        _require_usable(FOLDER)
     except OSError as error:
         _warn(error.strerror)
         return False
     return True
+
+
+def _require_usable(folder: Path) -> None:
+    """Make a folder; require that it has kernels or can be written, and that nobody else can write there.
+
+    Raises
+    ------
+    OSError
+        It does not, or others can.
+    """
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    above, own = folder.parent.stat(), folder.lstat()
+    # With the sticky bit, nobody can exchange another user's folder. But they can put files into it.
+    _require_private(above, 0 if above.st_mode & stat.S_ISVTX else stat.S_IWOTH)
+    _require_private(own, stat.S_IWGRP | stat.S_IWOTH)
+    # One that cannot be written, as in an image whose files are read-only, serves for what is in it.
+    if next(folder.glob("*.kernel"), None) is None:
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 def _require_private(folder: os.stat_result, others: int) -> None:
@@ -304,6 +324,7 @@ def cached_only() -> Iterator[None]:
         _CACHED_ONLY.pop()
 
 
+FOLDER = _choose(_parent() / "kernels", Path(sys.prefix, "share", "driftway", "kernels"))
 KEEP_CODE = _keep_code()
 
 

@@ -347,6 +347,21 @@ def test_a_folder_below_that_of_another_user_is_refused(folder, caplog):
     assert refuses(caplog, folder)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_the_kernels_of_an_image_serve_whoever_runs_it(folder, tmp_path):
+    """As a container whose user somebody else has chosen: the image's own user owns the other folder."""
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    assert kernel_cache._choose(folder, shipped) == folder
+    os.chown(folder, 54321, 54321)
+    assert kernel_cache._choose(folder, shipped) == folder, "there are none"
+    (shipped / "one.kernel").touch()
+    assert kernel_cache._choose(folder, shipped) == shipped
+    shipped.chmod(0o777)
+    assert kernel_cache._choose(folder, shipped) == folder
+    assert kernel_cache._choose(tmp_path / "another", shipped) == tmp_path / "another"
+
+
 def test_a_created_folder_is_private(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
 
