@@ -51,7 +51,7 @@ RUN driftway warm ${WARM} \
     && driftway warm --task regression --learner auto --feature amount --label price --label-wait 10000
 
 FROM warm
-# Once more for other users, whom OpenShift or --user chooses: nobody executes code from a folder of somebody else but root.
+# Once more for other users, as OpenShift or --user choose them: code is executed from one's own folders and root's only.
 COPY --from=warm --chmod=755 /var/cache/driftway/kernels /usr/local/share/driftway/kernels
 EXPOSE 8000
 
