@@ -52,7 +52,7 @@ RUN driftway warm ${WARM} \
 
 FROM warm
 # Once more for other users, as OpenShift or --user choose them: code is executed from one's own folders and root's only.
-COPY --from=warm --chmod=755 /var/cache/driftway/kernels /usr/local/share/driftway/kernels
+COPY --from=warm --chown=0:0 --chmod=755 /var/cache/driftway/kernels /usr/local/share/driftway/kernels
 EXPOSE 8000
 
 # Asks a worker's /healthz; a container that runs another command is healthy.
