@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ from tests.support.process import ROOT, clean_environment
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A code block: its language (empty for commands to type), and its content."""
-NOT_NEEDED = r"pip install|make |driftway broker$"
-"""Beginnings of lines that the test's environment does not need."""
+TYPED = "", "sh"
+"""Languages of blocks with commands: Driftway's, and those of Kafka's tools and kcat."""
+NOT_NEEDED = ("pip install", "make ", "driftway broker$", *(() if shutil.which("kcat") else ("kcat ",)))
+"""Beginnings of lines that the test's environment does not need, or lacks."""
 READER = r"""
 worker=
 end_worker() { if [ "$worker" ]; then kill "$worker"; wait "$worker"; worker=; fi; }
@@ -32,6 +35,7 @@ driftway() {
     *) command driftway "$@" ;;
   esac
 }
+kafka-console-consumer.sh() { command kafka-console-consumer.sh "$@" --timeout-ms 5000; }
 """
 """What readers do by hand: they leave a worker running beside the next commands, and end what would never end.
 
@@ -41,17 +45,18 @@ A worker first reads what is there, so that the next commands find its outputs. 
 
 def commands(page: str, *left_out: str) -> str:
     """Return a page's commands in order, without lines that begin with one of these expressions."""
-    blocks = [text for language, text in FENCED.findall((ROOT / page).read_text(encoding="utf-8")) if not language]
-    skipped = re.compile("|".join((NOT_NEEDED, *left_out)))
-    return "".join(line for line in "".join(blocks).splitlines(keepends=True) if not skipped.match(line))
+    blocks = FENCED.findall((ROOT / page).read_text(encoding="utf-8"))
+    lines = "".join(text for language, text in blocks if language in TYPED).splitlines(keepends=True)
+    skipped = re.compile("|".join((*NOT_NEEDED, *left_out)))
+    return "".join(line for line in lines if not skipped.match(line))
 
 
 def type_in(script: str, kafka: str, folder: Path, seconds: float = 240.0, **variables: str) -> str:
-    """Type commands in a shell that knows `driftway` and the broker; return what was printed.
+    """Type commands in a shell that knows `driftway`, the folder's scripts and the broker; return what was printed.
 
     `timeout` ends everything that the shell has started, too.
     """
-    here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    here = os.pathsep.join((str(Path(sys.executable).parent), str(folder), os.environ["PATH"]))
     done = subprocess.run(
         ["timeout", str(seconds), "bash", "-e", "-c", READER + script.replace("localhost:9092", kafka)],
         cwd=folder,
