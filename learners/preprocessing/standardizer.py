@@ -159,7 +159,7 @@ def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None
                 off = in_deviations(x[j] - mean[j], math.sqrt(squares[j] / now))
                 recent_wild[j] += abs(off) > WILD
             count_in(x, recent, recent_mean, recent_squares)
-        if seen % LOOK == 0 or (FIRST_LOOK <= seen < LOOK and seen & (seen - 1) == 0):
+        if looks(seen):
             replaced[0] += replace(known)
             recent[0] = 0
             recent_mean[:] = 0.0
@@ -221,9 +221,21 @@ def replace(known: Statistics) -> int:
     n, recent, found = known.rows[0], known.recent_rows[0], 0
     for j in range(known.mean.shape[0]):
         lately = known.recent_squares[j] / recent
-        away = (known.recent_mean[j] - known.mean[j]) ** 2 if n > LOOK else 0.0
-        too_large = known.squares[j] / n > APART * APART * (lately + away)
-        if lately > FLAT * FLAT and (too_large or 2 * known.recent_wild[j] >= recent):
+        if misplaced(n, known.mean[j], known.squares[j], recent, known.recent_mean[j], lately, known.recent_wild[j]):
             known.mean[j], known.squares[j] = known.recent_mean[j], lately * n
             found += 1
     return found
+
+
+@fragment
+def misplaced(n: int, mean: float, squares: float, recent: int, recent_mean: float, lately: float, wild: int) -> bool:
+    """Whether recent statistics, with the variance `lately`, are to replace those of all `n` rows; see `replace`."""
+    away = (recent_mean - mean) ** 2 if n > LOOK else 0.0
+    too_large = squares / n > APART * APART * (lately + away)
+    return lately > FLAT * FLAT and (too_large or 2 * wild >= recent)
+
+
+@fragment
+def looks(n: int) -> bool:
+    """Whether the recent statistics are compared, and restarted, after row `n`."""
+    return n % LOOK == 0 or (FIRST_LOOK <= n < LOOK and n & (n - 1) == 0)

@@ -36,19 +36,41 @@ class Statistics:
             self.mean, self.q = mean, q
 
 
+class Feature:
+    """The statistics of all values of a feature, and of recent ones."""
+
+    def __init__(self):
+        self.all, self.recent = Statistics(60.0), Statistics(10.0)
+
+    def wild(self, value):
+        return self.all.rows >= 30 and abs(self.all.deviations(value)) > 300.0
+
+    def scaled(self, value):
+        return 0.0 if self.wild(value) else max(-10.0, min(10.0, self.all.deviations(value)))
+
+    def learn(self, value):
+        seen = self.all
+        seen.learn(seen.mean if self.wild(value) else value)
+        if seen.rows < 256 or seen.rows % 8 == 0:
+            self.recent.learn(value)
+            self.recent.wild += abs(seen.deviations(value)) > 300.0
+        if seen.rows in LOOKS or seen.rows % 1024 == 0:
+            lately = self.recent
+            variance = lately.q / lately.rows
+            away = (lately.mean - seen.mean) ** 2 if seen.rows > 1024 else 0.0
+            too_large = seen.q / seen.rows > 100.0 * (variance + away)
+            if variance > 1e-24 and (too_large or 2 * lately.wild >= lately.rows):
+                seen.mean, seen.q = lately.mean, variance * seen.rows
+            self.recent = Statistics(10.0)
+
+
 class Standardize:
     def __init__(self, oracle, n_features, unscaled=()):
         self.oracle, self.unscaled = oracle, unscaled
-        self.rows = 0
-        self.all = [Statistics(60.0) for _ in range(n_features)]
-        self.recent = [Statistics(10.0) for _ in range(n_features)]
-
-    def wild(self, j, value):
-        return self.rows >= 30 and abs(self.all[j].deviations(value)) > 300.0
+        self.features = [Feature() for _ in range(n_features)]
 
     def scaled(self, x):
-        z = [max(-10.0, min(10.0, seen.deviations(value))) for value, seen in zip(x, self.all, strict=True)]
-        z = [0.0 if self.wild(j, value) else z[j] for j, value in enumerate(x)]
+        z = [feature.scaled(value) for value, feature in zip(x, self.features, strict=True)]
         return [value if j in self.unscaled else z[j] for j, value in enumerate(x)]
 
     def score(self, x):
@@ -56,16 +78,5 @@ class Standardize:
 
     def learn(self, x, y):
         self.oracle.learn(self.scaled(x), y)
-        for j, value in enumerate(x):
-            self.all[j].learn(self.all[j].mean if self.wild(j, value) else value)
-        self.rows += 1
-        if self.rows < 256 or self.rows % 8 == 0:
-            for j, value in enumerate(x):
-                self.recent[j].learn(value)
-                self.recent[j].wild += abs(self.all[j].deviations(value)) > 300.0
-        if self.rows in LOOKS or self.rows % 1024 == 0:
-            for j, (seen, lately) in enumerate(zip(self.all, self.recent, strict=True)):
-                variance = lately.q / lately.rows
-                if variance > 1e-24 and (seen.q / seen.rows > 100.0 * variance or 2 * lately.wild >= lately.rows):
-                    seen.mean, seen.q = lately.mean, variance * seen.rows
-                self.recent[j] = Statistics(10.0)
+        for value, feature in zip(x, self.features, strict=True):
+            feature.learn(value)

@@ -115,9 +115,9 @@ def test_scaled_rows_and_statistics_equal_the_oracle_bit_for_bit():
         assert oracle.scaled(x) == z
         if not math.isnan(label):
             oracle.learn(x, label)
-    assert [one.mean for one in oracle.all] == state["standardize.mean"].tolist()
-    assert [one.q for one in oracle.all] == state["standardize.squares"].tolist()
-    assert [one.q for one in oracle.recent] == state["standardize.recent_squares"].tolist()
+    assert [one.all.mean for one in oracle.features] == state["standardize.mean"].tolist()
+    assert [one.all.q for one in oracle.features] == state["standardize.squares"].tolist()
+    assert [one.recent.q for one in oracle.features] == state["standardize.recent_squares"].tolist()
     assert state["standardize.replaced"][0] >= 4
     assert state["standardize.skipped"][0] == 1
 

@@ -238,17 +238,17 @@ def test_statistics_of_imputation_of_two_partitions_are_merged() -> None:
     X = np.random.default_rng(4).normal(size=(60, 3))
     X[X < -0.5] = np.nan
     X[:20, 2] = np.nan
-    read = ModelSettings((Spec("arow"),), missing=MissingPolicy("mean"))
-    ours, theirs, whole = (MissingValueFillers(read, 3) for _ in range(3))
-    ours.fill(X[:20])
-    theirs.fill(X[20:])
-    whole.fill(X)
-    ours.merge(theirs)
     missing = np.full((1, 3), np.nan)
-    assert np.allclose(ours.fill(missing), whole.fill(missing), rtol=1e-12)
-    last = MissingValueFillers(ModelSettings((Spec("arow"),), missing=MissingPolicy("last")), 3)
-    last.begin(ours.state)
-    assert last.fill(missing)[0].tolist() == [X[~np.isnan(X[:, j]), j][-1] for j in range(3)]
+    for word in ("mean", "last"):
+        read = ModelSettings((Spec("arow"),), missing=MissingPolicy(word))
+        ours, theirs, whole, begun = (MissingValueFillers(read, 3) for _ in range(4))
+        ours.fill(X[:20])
+        theirs.fill(X[20:])
+        whole.fill(X)
+        ours.merge(theirs)
+        begun.begin(ours.state)
+        assert np.allclose(begun.fill(missing), whole.fill(missing), rtol=1e-12)
+    assert begun.fill(missing)[0].tolist() == [X[~np.isnan(X[:, j]), j][-1] for j in range(3)]
 
 
 def test_training_refuses_conflicting_options(shop: str, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
 from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.packed import events as packed
+from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.unit.worker.rows import events, model_settings, records, wire
 
 SETTINGS = model_settings("dfop:mu=0.01", "pa1")
@@ -177,6 +178,23 @@ def test_a_snapshot_of_earlier_update_rules_is_refused(learner: str) -> None:
         header["sizes"][0] -= missing
         message = refusal(sealed(header, blob[end + missing : -DIGEST_BYTES]), settings)
         assert "learned by other rules than this version's" in message
+
+
+def test_a_snapshot_with_plain_means_is_refused() -> None:
+    """0.1.0 kept three numbers a column for `--missing mean`, now there are eight (docs/decisions/0085)."""
+    settings = replace(SETTINGS, missing=MissingPolicy("mean"))
+    model = learned(settings)
+    blob = blob_of(model)
+    end = 8 + int.from_bytes(blob[4:8], "little")
+    header, state = read_json(blob[8:end]), blob[end:-DIGEST_BYTES]
+    assert model.imputer is not None
+    now = model.imputer.state.memory.nbytes
+    at = header["sizes"].index(now)
+    header["sizes"][at], cut = now * 3 // 8, sum(header["sizes"][:at])
+    earlier = state[: cut + now * 3 // 8] + state[cut + now :]
+    assert refusal(sealed(header, earlier), settings) == (
+        "the saved state has other sizes than these learners; the version that wrote it can go on from it"
+    )
 
 
 def test_a_snapshot_of_another_partition_is_refused() -> None:
