@@ -54,12 +54,34 @@ def test_deleted_outputs_are_created_again_and_unread_label_partitions_are_repor
 
 @pytest.mark.slow
 def test_a_worker_whose_input_is_deleted_ends_with_the_reason(kafka: str, topic: str, group: str) -> None:
-    """The cluster answers all the time: nothing is logged of an outage."""
-    with worker_that_has_predicted(kafka, topic, group) as worker:
+    """The cluster answers all the time: nothing is logged of an outage. `driftway watch` ends, too."""
+    with (
+        worker_that_has_predicted(kafka, topic, group) as worker,
+        Driftway("watch", "--input", topic, "--bootstrap", kafka) as watch,
+    ):
+        watch.await_condition(lambda: "partition" in watch.stdout, "the first lines")
         delete(kafka, topic)
-        assert worker.wait() == 1, worker.summary()
-        assert f"topic {topic} no longer exists: it was deleted" in worker.stderr
-        assert "does not answer" not in worker.stderr
+        for process in (worker, watch):
+            assert process.wait() == 1, process.summary()
+            assert f"topic {topic} no longer exists: it was deleted" in process.stderr
+            assert "does not answer" not in process.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_whose_label_topic_is_deleted_ends_with_the_reason(
+    kafka: str, topic: str, group: str, busy: bool
+) -> None:
+    """Whether nothing is committed, or a commit waits for the topic."""
+    labels = f"{topic}-labels"
+    create_topic(kafka, labels, 2)
+    late = "--label-topic", labels, "--label-wait", "1h"
+    with worker_that_has_predicted(kafka, topic, group, *late) as worker:
+        delete(kafka, labels)
+        if busy:
+            produce(kafka, topic, events(ROWS, 2 * ROWS))
+        assert worker.wait(30) == 1, worker.summary()
+        assert f"topic {labels} no longer exists: it was deleted" in worker.stderr
 
 
 @pytest.mark.slow
@@ -81,11 +103,12 @@ def test_a_deleted_output_is_not_left_to_a_broker_that_creates_topics(
 
 
 @contextlib.contextmanager
-def worker_that_has_predicted(kafka: str, topic: str, group: str) -> Iterator[Driftway]:
+def worker_that_has_predicted(kafka: str, topic: str, group: str, *options: str) -> Iterator[Driftway]:
     """A worker that has predicted all events of a new topic with two partitions."""
     create_topic(kafka, topic, 2)
     produce(kafka, topic, events(0, ROWS))
-    with Driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1") as worker:
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
+    with Driftway("worker", *place, *options) as worker:
         await_until(lambda: len(predicted(kafka, f"{topic}.{group}.predictions")) == ROWS, 60, "all rows predicted")
         yield worker
 

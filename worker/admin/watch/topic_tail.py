@@ -12,10 +12,12 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.errors import Failure, Unreachable, shown
 from driftway.worker.kafka.client_config import Properties, base_properties
-from driftway.worker.kafka.error_handling import UNREADABLE, explained
+from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained
 from driftway.worker.kafka.interface import NO_BROKERS
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
+from driftway.worker.kafka.log_reader.topic_facts import MISSING_SECONDS
 from driftway.worker.kafka.log_reader.visibility import VisibleEnds
+from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.rejections import is_set_aside, kind_of
 
@@ -108,28 +110,49 @@ class LogEnds:
         Unreachable
             The broker does not answer any more.
         """
+        try:
+            return self._ask(topics, seconds)
+        except KafkaException as error:
+            raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
+
+    def _ask(self, topics: Mapping[str, int], seconds: float) -> dict[PartitionId, int]:
         places = [TopicPartition(topic, p, OFFSET_END) for topic, n in topics.items() for p in range(n)]
         try:
             found = self._asking.offsets_for_times(places, timeout=seconds) if places else []
             for place in found:
                 if place.error is not None:
                     raise KafkaException(place.error)
-        except KafkaException as error:
+        except KafkaException:
             self._asking = standalone_consumer(self._properties, {})  # the old one may know no broker any more
-            raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
+            raise
         self._silent_since = None
         ends = {(place.topic, place.partition): place.offset for place in found}
         self._known.update(ends)
         return ends
 
     def lately(self, topics: Mapping[str, int]) -> dict[PartitionId, int]:
-        """As `of`; while the broker does not answer, the last known end offsets."""
+        """As `of`; while the broker does not answer, the last known end offsets.
+
+        Raises
+        ------
+        Failure
+            A topic was deleted.
+        """
         asked = time.monotonic()
         try:
-            return self.of(topics, LATELY_SECONDS)
-        except Unreachable:
+            return self._ask(topics, LATELY_SECONDS)
+        except KafkaException as error:
             self._silent_since = asked if self._silent_since is None else self._silent_since
+            if error.args[0].code() in MISSING and asked - self._silent_since > MISSING_SECONDS:
+                self._require(topics)
             return {place: end for place, end in self._known.items() if place[0] in topics}
+
+    def _require(self, topics: Collection[str]) -> None:
+        """Raise Failure if a broker that answers says that one of the topics does not exist."""
+        with contextlib.suppress(KafkaException):
+            present = partition_counts(self._asking.list_topics(timeout=LATELY_SECONDS))
+            for topic in sorted(set(topics) - present.keys()):
+                raise Failure(f"topic {topic} no longer exists: it was deleted")
 
     def visible(self, topic: str, ends: Mapping[PartitionId, int], read: Mapping[int, int]) -> dict[int, int]:
         """Return, of `ends`, those of a topic by partition, as `VisibleEnds.of` at a later question of the same."""

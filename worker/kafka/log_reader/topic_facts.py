@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from driftway.worker.kafka.client_config import ClientConfig, admin_client
 from driftway.worker.kafka.cluster import CLEANUP, settings_of_topics
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query, with_context
+from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
 
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
@@ -156,7 +156,7 @@ def _id_in(answer: Any, topic: str) -> str | None:
     except KafkaException as error:
         if error.args[0].code() not in MISSING:
             raise
-        raise with_context(f"topic {topic} does not exist", error.args[0]) from None
+        raise KafkaException(KafkaError(error.args[0].code(), f"topic {topic} no longer exists")) from None
 
 
 def topic_id_text(topic_id: Any) -> str | None:
