@@ -132,6 +132,23 @@ def test_a_successor_waits_until_the_name_of_a_killed_member_is_free(kafka: str)
     auditor.require(scenario.expected)
 
 
+@pytest.mark.slow
+def test_a_worker_that_a_full_group_does_not_admit_says_so_once(pytestconfig: pytest.Config) -> None:
+    """It waits, and takes over when the other one leaves."""
+    with own_broker(pytestconfig, {"group.max.size": "1"}) as broker:
+        scenario = FaultScenario(broker.bootstrap, partitions=1, rows=100)
+        scenario.fill(0, 100)
+        with Driftway(*scenario.worker()) as first:
+            first.await_text("running")
+            with Driftway(*scenario.worker()) as second:
+                second.await_text("waiting for partitions")
+                assert second.stderr.count("consumer error") == 1
+                assert "group.max.size" in second.stderr
+                stop(first)
+                second.await_text("running")
+                stop(second)
+
+
 EPOCHS = 200
 """Number of epochs by which the group is behind its last assignment."""
 

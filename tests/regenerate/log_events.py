@@ -52,6 +52,8 @@ MEANINGS = {
     "Group and partitions": {
         "subscribed": "the worker has asked to join the group",
         "not admitted to the group, trying again": "another member has the same name, or the group forgot this one",
+        "waiting for partitions": "the group has assigned no partitions for so many seconds; `note` says what it waits "
+        "for",
         "assigned": "the group has given these partitions to this worker",
         "revoked": "the group takes these partitions away from this worker, which commits them first",
         "lost": "these partitions went to other workers before they could be committed; those workers repeat what is "

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING, Properties, base_properties
 from driftway.worker.kafka.client_factory import make_member
@@ -38,6 +40,14 @@ NAME_TAKEN = "instance ID is still used"
 """Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
 REJOIN_SECONDS = 1.0
 """Pause before joining again."""
+WAIT_SECONDS = 10.0
+"""How long a member waits for its partitions before the log says so; the next line comes after twice as long."""
+WAITING = (
+    "a group assigns partitions when all its members have joined again, or the timeouts of those that are gone are over"
+)
+REPEAT_SECONDS = 60.0
+"""Least interval between two lines about the same error, which the client gets over by itself."""
+FULL = "the brokers allow no more members (group.max.size): this worker waits until another one has left"
 GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist", NO_BROKERS)
 """Errors that end a member's client. The first two are sent by a coordinator that came back with half of its log."""
 
@@ -75,6 +85,12 @@ class GroupMembership:
         self._join_deadline: Deadline | None = None
         """For joining, since the first refusal: a static name may become free, a coordinator may recover."""
         self._member: Member | None = None
+        self._waiting_since: float | None = None
+        """Since when the member waits for its partitions; None: it has them, or the protocol does not make it wait."""
+        self._next_line = WAIT_SECONDS
+        """Seconds of waiting after which the log says so."""
+        self._reported: dict[int, float] = {}
+        """Code of an error -> when it was logged last."""
 
     def join(self) -> Member:
         """Create and subscribe a new member.
@@ -97,11 +113,35 @@ class GroupMembership:
         facts = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
         self.event_log.event("subscribed", **facts)
         self._member = member
+        if protocol != CONSUMER:
+            self.waits()
         return member
 
     def joined(self) -> None:
         """Record that the group has accepted the member."""
-        self._join_deadline = None
+        self._join_deadline = self._waiting_since = None
+
+    def waits(self) -> None:
+        """Record that the member waits for its partitions."""
+        self._waiting_since, self._next_line = time.monotonic(), WAIT_SECONDS
+
+    def report_wait(self) -> None:
+        """Log, ever more rarely, that the member still waits for its partitions."""
+        if self._waiting_since is None:
+            return
+        waited = time.monotonic() - self._waiting_since
+        if waited >= self._next_line:
+            self._next_line *= 2
+            facts = {"group": self.settings.group, "seconds": round(waited), "note": WAITING}
+            self.event_log.warning("waiting for partitions", **facts)
+
+    def report(self, error: KafkaError) -> None:
+        """Log an error that the client gets over by itself: at once, and then rarely if it comes again."""
+        now, code = time.monotonic(), error.code()
+        if now - self._reported.get(code, float("-inf")) >= REPEAT_SECONDS:
+            self._reported[code] = now
+            full = code == KafkaError.GROUP_MAX_SIZE_REACHED
+            self.event_log.warning("consumer error", error=f"{error.str()}; {FULL}" if full else error.str())
 
     def join_timed_out(self) -> bool:
         """Whether joining has failed for too long, counted from the first call since the last success."""

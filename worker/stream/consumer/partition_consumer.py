@@ -124,6 +124,7 @@ class PartitionConsumer:
         for problem in problems:  # after the rows: an end of partition follows its last row
             if self.member is member:
                 self._handle_error(problem)
+        self._membership.report_wait()
         return records
 
     def adapt_batch_size(self, seconds: float, rows: int, full: bool = False) -> None:
@@ -286,7 +287,7 @@ class PartitionConsumer:
                 "with the same -X partition.assignment.strategy, or after they have left"
             )
         else:
-            self.event_log.warning("consumer error", error=error.str())
+            self._membership.report(error)
 
     def _record_unreadable(self, partition: int, error: KafkaError) -> None:
         """Record that a batch cannot be read; the client asks for it again and again."""
@@ -339,10 +340,17 @@ class PartitionConsumer:
     def _on_revoke(self, partitions: list[int]) -> None:
         self._revoked(partitions)
         self._release(partitions)
+        self._await_partitions()
 
     def _on_lost(self, partitions: list[int]) -> None:
         self._lost(partitions)
         self._release(partitions)
+        self._await_partitions()
+
+    def _await_partitions(self) -> None:
+        """Begin to wait, if partitions are assigned together: then all of them are revoked before."""
+        if not self._membership.incremental:
+            self._membership.waits()
 
     def _release(self, partitions: list[int]) -> None:
         self._forget(partitions)
