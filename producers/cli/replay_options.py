@@ -125,7 +125,7 @@ HOW = (
         type=click.Choice(["json", "packed"]),
         default="json",
         show_default=True,
-        help="Message format.",
+        help="Message format. In packed messages labels are class indices, also with --labels.",
     ),
     click.option(
         "--raw",

@@ -168,5 +168,7 @@ class ConfluentSink(KafkaSink):
     def _on_failure(self, error: Any, _message: object) -> None:
         if error is None:
             return
+        from driftway.worker.kafka.error_handling import refusal
+
         self.errors += 1
-        self.first_error = self.first_error or error.str()
+        self.first_error = self.first_error or refusal(error)

@@ -122,6 +122,9 @@ def test_a_topic_that_keeps_old_timestamps_is_created_and_another_is_warned_abou
     for config in ({"message_timestamp_type": "LogAppendTime"}, {"cleanup_policy": "compact"}):
         keeping = create_topic(kafka, unique("keeping"), 1, retention_ms="604800000", **config)
         assert "delete" not in replay(kafka, keeping, str(path), *timing, "--key", "v").stderr
+    strict = create_topic(kafka, unique("strict"), 1, retention_ms="-1", message_timestamp_before_max_ms="60000")
+    done = replay(kafka, strict, str(path), *timing)
+    assert (done.code, "message.timestamp.before.max.ms" in done.stderr) == (1, True)
 
 
 PACES = "sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"

@@ -16,6 +16,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, watermarks
 from tests.support.kafka import Deliveries, await_until, create_topic, empty, unique
+from tests.support.kafka_commands import apply
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
@@ -125,6 +126,19 @@ def test_each_rejection_is_sent_once_and_a_new_rejection_of_a_sent_event_again(k
     of_labels = [one for one in arrived(kafka, topic, 2) if one[0] == EXOTIC[0][0]]
     assert Counter(tuple(one[3][:1]) for one in of_labels) == {(("p", b"0"),): 3, (("p", b"1"),): 3}
     assert max(len(one[3]) for one in of_labels) == 2, "the header of the first sending is replaced by the second"
+
+
+def test_a_topic_that_refuses_the_timestamp_is_named_with_the_setting(kafka: str) -> None:
+    """Nothing is sent and nothing is marked, so the command works once the setting is raised."""
+    topic, group = create_topic(kafka, unique("too-old")), unique("group")
+    earlier = round(1000 * time.time()) - 600_000
+    send(kafka, topic, [(GOOD, b"k", earlier, []), (b"?", b"k", earlier, [])])
+    setting = "message.timestamp.before.max.ms=60000"
+    place = f"--bootstrap-server {kafka} --entity-type topics --entity-name {topic}"
+    apply(f"kafka-configs.sh --alter {place} --add-config {setting}")
+    worker(kafka, topic, group)
+    done = ask(kafka, topic, group, "not-json")
+    assert (done.code, "message.timestamp.before.max.ms" in done.stderr) == (1, True)
 
 
 def test_a_recreated_rejections_topic_has_no_record_of_earlier_sends(kafka: str) -> None:

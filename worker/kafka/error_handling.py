@@ -83,6 +83,10 @@ UNREADABLE = {
 """Errors for a batch in the log that no retry makes readable; the client's message names its offset."""
 
 
+UNTIMELY = {KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD}
+"""Errors for a record whose timestamp the topic does not allow; the second has other causes, too."""
+
+
 class TaskError(Exception):
     """A failure that the client does not report as a call's error, but after which no task may go on."""
 
@@ -117,7 +121,7 @@ class DeliveryFailed(TaskError):
     """
 
     def __init__(self, topic: str, error: KafkaError) -> None:
-        super().__init__(f"{topic} cannot be written: {error.str()}")
+        super().__init__(f"{topic} cannot be written: {refusal(error)}")
         self.error = error
         found = classify(error)
         self.action = found if found in (ErrorAction.FENCED, ErrorAction.FATAL) else ErrorAction.ABORT
@@ -127,6 +131,17 @@ class RecordTooLarge(TaskError):
     """The broker refused a record for its size; the same rows can be written with shorter rejections."""
 
     action = ErrorAction.ABORT
+
+
+def refusal(error: KafkaError) -> str:
+    """Return the message of a delivery that failed; for a timestamp that is not allowed with the way out."""
+    if error.code() not in UNTIMELY:
+        return error.str()
+    return (
+        f"{error.str()}; a timestamp that is too old or too far ahead is accepted if the topic's "
+        "message.timestamp.before.max.ms or message.timestamp.after.max.ms is raised (before Kafka 3.6: "
+        "message.timestamp.difference.max.ms)"
+    )
 
 
 def code_of(failure: Exception) -> int | None:

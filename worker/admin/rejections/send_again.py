@@ -26,7 +26,7 @@ from driftway.worker.kafka.client_config import (
     refused_properties,
     without_membership,
 )
-from driftway.worker.kafka.error_handling import FENCED, TimedOut
+from driftway.worker.kafka.error_handling import FENCED, TimedOut, refusal
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
 from driftway.worker.state.stored_fields import StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
@@ -177,7 +177,7 @@ class Resender:
     ) -> None:
         def delivered(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
-                self._failed.append(f"{what} was not accepted: {error.str()}")
+                self._failed.append(f"{what} was not accepted: {refusal(error)}")
 
         while True:
             try:
