@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from driftway.worker.kafka.client_config import quiet
-from tests.broker.test_security import NEEDED, PASSWORD, GrantedTopics, scram
 from tests.support import registered
+from tests.support.granted_topics import NEEDED, PASSWORD, GrantedTopics, scram
 from tests.support.kafka import TopicSpec, admin, await_until, create_topic, create_topics, produce, read_all, unique
 from tests.support.kafka_commands import apply
 from tests.support.process import Driftway, driftway

@@ -19,7 +19,7 @@ from driftway.worker.admin.input_records import (
 from driftway.worker.errors import Failure, UsageFailure, plural
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, offset_of_group, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream, Readers, reader_of
 from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
@@ -100,7 +100,7 @@ class Deployment:
         deadline = Deadline(ASK_SECONDS)
         with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
-                committed, metadata = committed_offset(reader, settings.input, p, deadline)
+                committed, metadata = offset_of_group(reader, settings.input, p, deadline)
                 record = last_record(reader, settings, p)
                 last = counted(record, metadata)
                 target = AuditTarget(p, committed, metadata, last, 0 if record is None else record.set_aside_from)

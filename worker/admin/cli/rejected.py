@@ -71,6 +71,8 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     topics, counts = chosen(given["bootstrap"], passthrough, given)
+    if topics.rejected not in counts:
+        raise UsageFailure(f"there is no topic {topics.rejected}, or this principal may not describe it")
     place = given["bootstrap"], passthrough, topics
     if send_again:
         if not kinds:

@@ -10,7 +10,7 @@ from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, count
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, offset_of_group, open_reader, watermarks
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import present_topics
@@ -131,7 +131,7 @@ def find_partitions(
     ):
         for p in partitions:
             low, high = watermarks(reader, settings.input, p, deadline)
-            committed, metadata = committed_offset(asking, settings.input, p, deadline)
+            committed, metadata = offset_of_group(asking, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = last_record(reader, settings, p) if end else None
             labels = "" if last is None else last.labels or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 
@@ -23,7 +24,8 @@ READER_TUNING: Properties = {
 }
 COMMITTED, ANY = "read_committed", "read_uncommitted"
 """Isolation levels of readers."""
-ASK_SECONDS = 30.0
+ASK_SECONDS, PROMPT_SECONDS = 30.0, 3.0
+"""How long to ask for a committed offset; and how long before looking whether the principal may ask at all."""
 POLL_SECONDS = 0.1
 PATIENCE_SECONDS = 10.0
 """How long to wait for an open transaction: commit markers reach the topics a moment after the offset."""
@@ -265,6 +267,27 @@ def committed_offset(
 
     place = query(committed, deadline)
     return (None, None) if place.offset == OFFSET_INVALID else (place.offset, place.metadata)
+
+
+def offset_of_group(
+    consumer: Consumer, topic: str, partition: int, deadline: Deadline
+) -> tuple[int | None, str | None]:
+    """As `committed_offset`, from a consumer whose records nobody needs if this fails.
+
+    Without the right to the group the client looks for its coordinator until time is up, and only a poll says why.
+
+    Raises
+    ------
+    KafkaException
+        The coordinator did not answer, or the group may not be described.
+    """
+    with contextlib.suppress(KafkaException):
+        return committed_offset(consumer, topic, partition, Deadline(min(PROMPT_SECONDS, deadline.left)))
+    told = consumer.poll(0)
+    error = None if told is None else told.error()
+    if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        raise with_context("this principal has no right to READ or DESCRIBE the group", error)
+    return committed_offset(consumer, topic, partition, deadline)
 
 
 def partitions_of(consumer: Consumer, topic: str, deadline: Deadline) -> int:
