@@ -22,7 +22,7 @@ from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_compiler, require_known_variables
 from driftway.renamed import present_words
 from driftway.worker.cli.console import NO_TEXTS, compiling_shown
-from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure, shown
+from driftway.worker.errors import NO_MORE_THREADS, TOO_MANY_FILES, Failure, UsageFailure, is_thread_shortage, shown
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -117,6 +117,11 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _discard_output(sys.stdout, sys.stderr)
             ctx.exit(READER_GONE)
+        except RuntimeError as error:
+            if not is_thread_shortage(error):
+                raise
+            say(NO_MORE_THREADS, 1)
+            ctx.exit(1)
         except OSError as error:
             what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
             if error.errno in DISK_FULL:
@@ -125,6 +130,8 @@ class LazyGroup(click.Group):
                 say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
+            elif is_thread_shortage(error):
+                say(NO_MORE_THREADS, 1)
             elif error.errno in NOT_ALLOWED and error.filename:
                 say(f"cannot use{what}: {error.strerror}", 1)
             elif error.errno in BAD_NAME:
@@ -197,6 +204,15 @@ def open_standard_streams() -> None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def write_completely() -> None:
+    """Wait for a slow reader of the output, even if another program has made the shared pipe or terminal non-blocking.
+
+    Node and ssh do so. What does not fit at once would be lost, without an error if PYTHONUNBUFFERED is set.
+    """
+    for descriptor in range(1, LAST_STANDARD_STREAM + 1):
+        os.set_blocking(descriptor, True)
 
 
 def require_folder() -> None:
@@ -310,6 +326,7 @@ def main(ctx: click.Context, config: str | None) -> None:
     if ctx.invoked_subcommand == "worker":
         ctx.obj["renamed"] = told  # it has a log, whose lines may be JSON
     else:
+        write_completely()
         for sentence in told:
             _say(sentence, 0)
     ctx.obj.setdefault("open_stream", open_stream)

@@ -29,6 +29,7 @@ MOST_BYTES = 1 << 24
 """Most bytes of a small file that the user names, and of any device: a wrong name may be that of one without an end."""
 FIFO_SECONDS = 10
 TOO_MANY_FILES = errno.EMFILE, errno.ENFILE
+NO_MORE_THREADS = "this process cannot start more threads: raise its limit (ulimit -u, TasksMax=, pids.max)"
 
 
 def file_shortage() -> str:
@@ -48,6 +49,13 @@ def file_shortage() -> str:
             with contextlib.suppress(OSError):
                 os.close(number)
     return ""
+
+
+def is_thread_shortage(error: Exception) -> bool:
+    """Whether Python could not start a thread or a process because of a limit."""
+    if isinstance(error, BlockingIOError):  # of a file it has another text
+        return error.strerror == os.strerror(errno.EAGAIN)
+    return isinstance(error, RuntimeError) and str(error) == "can't start new thread"
 
 
 def with_file_shortage(sentence: str) -> str:

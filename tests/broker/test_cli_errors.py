@@ -242,6 +242,18 @@ def test_too_few_open_files_are_reported_as_the_cause(
     assert (done.returncode in (1, 5), "cannot open more files" in done.stderr.splitlines()[-1]) == (True, True), done
 
 
+def test_a_limit_of_threads_is_reported_as_the_cause(kafka: str, existing_topic: str) -> None:
+    """No address space is large enough for these stacks, so that no thread can be started, as with such a limit."""
+    started = "import threading; threading.stack_size(1 << 46); from driftway.cli import main; main()"
+    place = "--input", existing_topic, "--group", unique("group"), "--bootstrap", kafka
+    done = subprocess.run(
+        [sys.executable, "-c", started, "worker", *SOON, *place],
+        capture_output=True, text=True, timeout=100, check=False, env=clean_environment(),
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done
+    assert (done.returncode, "cannot start more threads: raise its limit" in done.stderr) == (1, True), done
+
+
 def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, existing_topic: str) -> None:
     """The first one requests a clean end, which may take some time; the second one ends the worker at once."""
     codes = list[int]()

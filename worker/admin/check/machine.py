@@ -1,11 +1,13 @@
-"""Compiled kernels, disk, memory, open files and the HTTP port of the machine on which the command runs."""
+"""Compiled kernels, disk, memory, open files, threads and the HTTP port of the machine on which the command runs."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,9 +30,13 @@ COPIES = 3
 """Copies of a state in memory: the one that learns, the last committed one, and one being written to a snapshot."""
 FILES, FILES_PER_PARTITION = 64, 12
 """Descriptors of a worker, and of a partition's producer and its reader in a cluster of three brokers."""
+THREADS, THREADS_PER_PARTITION = 32, 12
+"""Threads of a worker, and of a partition's producer and its reader during a restore, in a cluster of three brokers."""
 WAITING_COLUMNS = 6
 """Bytes of a row that waits for its label, in addition to its features and scores: id, offset, times."""
 LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+
+THREAD_LIMITS = "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"
 
 
 class Machine(NamedTuple):
@@ -42,23 +48,36 @@ class Machine(NamedTuple):
     """Free bytes where kernels are kept; None: there is no such folder."""
     files: int
     """Largest number of open files."""
+    threads: int | None = None
+    """Largest number of threads, of all processes of this user or container; None: there is no limit."""
 
 
 def this_machine(folder: Path) -> Machine:
     """Look at this machine; `folder` is where kernels are kept."""
     existing = next((one for one in (folder, *folder.parents) if one.is_dir()), None)
     disk = None if existing is None else shutil.disk_usage(existing).free
-    return Machine(_memory(), disk, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    return Machine(_memory(), disk, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _threads())
+
+
+def _numbers(names: Iterable[str]) -> Iterator[int]:
+    """Yield the limits that there are in files of cgroups."""
+    for name in names:
+        with contextlib.suppress(OSError, ValueError):  # no such limit, or `max`
+            yield int(Path(name).read_text(encoding="ascii"))
+
+
+def _threads() -> int | None:
+    """Limit of the user, which does not count for root, or that of a container if it is less."""
+    known = list(_numbers(THREAD_LIMITS))
+    own = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if own != resource.RLIM_INFINITY and os.geteuid() != 0:
+        known.append(own)
+    return min(known, default=None)
 
 
 def _memory() -> int | None:
     """Available memory, or a container's limit if that is less."""
-    known = []
-    for name in LIMITS:
-        try:
-            known.append(int(Path(name).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # no such limit, or `max`
-            continue
+    known = list(_numbers(LIMITS))
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         known += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
@@ -158,6 +177,21 @@ def check_files(machine: Machine, partitions: int) -> Finding:
     if machine.files < needed:
         return Finding(GROUP, "open files", WARNING, sentence, f"ulimit -n {max(2 * needed, 4096)}")
     return Finding(GROUP, "open files", OK, sentence)
+
+
+def check_threads(machine: Machine, partitions: int) -> Finding:
+    """Judge the limit of threads: without them the Kafka client ends the whole process, or never returns."""
+    check, needed = "threads", THREADS + THREADS_PER_PARTITION * partitions
+    if machine.threads is None:
+        return Finding(GROUP, check, OK, "the number of threads has no limit")
+    sentence = (
+        f"all processes of this user or container may have {machine.threads:,} threads, a worker with all partitions "
+        f"({partitions}) needs about {needed:,}"
+    )
+    if machine.threads < needed:
+        command = f"ulimit -u {max(2 * needed, 4096)}  # or TasksMax= of a systemd unit, or the limit of a container"
+        return Finding(GROUP, check, WARNING, sentence, command)
+    return Finding(GROUP, check, OK, sentence)
 
 
 def check_port(host: str, port: int, commands: Commands) -> Finding:

@@ -139,3 +139,4 @@ def _of_machine(settings: WorkerSettings, commands: Commands, sample: Sample, pa
     yield machine.check_disk(there, FOLDER)
     yield machine.check_memory(settings, sample.schema, partitions, there)
     yield machine.check_files(there, partitions)
+    yield machine.check_threads(there, partitions)

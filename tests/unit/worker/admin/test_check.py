@@ -356,6 +356,9 @@ def test_disk_files_and_memory_of_the_machine_are_judged() -> None:
     assert machine.check_disk(large, Path("/k")).status == OK
     assert machine.check_files(small, 10).status == WARNING
     assert machine.check_files(large, 10).status == OK
+    assert machine.check_threads(large, 10).status == OK
+    assert machine.check_threads(large._replace(threads=1024), 10).status == OK
+    assert machine.check_threads(large._replace(threads=100), 10).status == WARNING
     assert machine.check_memory(settings(), None, 4, large).status == SKIPPED
     assert machine.check_memory(asked, wide, 4, large).status == OK
     assert machine.check_memory(asked, wide, 4, small).status == ERROR
@@ -383,7 +386,7 @@ def test_without_a_broker_the_machine_is_still_checked() -> None:
     assert "the first error: no Kafka broker answered" in done.stderr
     found = {one["check"]: one for one in json.loads(done.stdout)["checks"]}
     assert found["brokers"]["sentence"].startswith("no Kafka broker answered at 127.0.0.1:1")
-    assert {"kernels", "disk", "memory", "open files"} <= found.keys()
+    assert {"kernels", "disk", "memory", "open files", "threads"} <= found.keys()
 
 
 def test_a_wrong_option_is_a_usage_error_as_for_the_worker() -> None:
