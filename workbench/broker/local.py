@@ -381,4 +381,4 @@ def _last_error(log: str) -> str:
 def _first_words(output: str) -> str:
     """The first line that Java itself printed, apart from its warnings: later ones only say that it gave up."""
     lines = (line.strip() for line in output.splitlines())
-    return next((line for line in lines if line and not line.startswith(("WARNING", "Picked up"))), "")
+    return next((line for line in lines if line and not line.startswith(("WARNING", "Picked up", "NOTE: "))), "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import ssl
@@ -12,6 +13,7 @@ from typing import Any
 
 from driftway.worker.errors import Failure
 
+DISK_FULL = errno.ENOSPC, errno.EDQUOT
 INSTALL = "pip install 'driftway[local]'"
 
 BUNDLES = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
@@ -35,6 +37,8 @@ def maven(kept: Path, what: str) -> Iterator[Any]:
     ------
     Failure
         The extra is not installed, or anything went wrong inside.
+    OSError
+        The disk is full.
     """
     try:
         from jgo.config import GlobalSettings
@@ -48,7 +52,11 @@ def maven(kept: Path, what: str) -> Iterator[Any]:
     except Failure:
         raise
     except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
-        raise Failure(f"cannot download {what} from the Maven repository (needed once): {_root_cause(error)}") from None
+        cause = _root_cause(error)
+        if isinstance(cause, OSError) and cause.errno in DISK_FULL:
+            raise cause from None
+        said = " ".join(str(cause).split())[:200] or type(cause).__name__
+        raise Failure(f"cannot download {what} from the Maven repository (needed once): {said}") from None
 
 
 @contextlib.contextmanager
@@ -77,8 +85,8 @@ def _trusting_the_system() -> Iterator[None]:
         del os.environ[BUNDLES[0]]
 
 
-def _root_cause(error: BaseException) -> str:
+def _root_cause(error: BaseException) -> BaseException:
     """The innermost reason: the outer layers repeat it at length with addresses and object ids."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__ or error
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return error

