@@ -28,10 +28,10 @@ class Rows:
 
     def seen(self, x):
         z = self.known.scaled(x)
-        scale = [one.sd() for one in self.known.all]
+        scale = [one.all.sd() for one in self.known.features]
         bounded = []
         for j, value in enumerate(x):
-            one = self.known.all[j]
+            one = self.known.features[j].all
             if j in self.nominal:
                 bounded.append(float(value) if value in range(OTHER) else float(OTHER))
                 z[j], scale[j] = 0.0, 1.0
