@@ -22,13 +22,20 @@ from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_compiler, require_known_variables
 from driftway.renamed import present_words
 from driftway.worker.cli.console import NO_TEXTS, compiling_shown
-from driftway.worker.errors import NO_MORE_THREADS, TOO_MANY_FILES, Failure, UsageFailure, is_thread_shortage, shown
+from driftway.worker.errors import (
+    DISK_FULL,
+    NO_MORE_THREADS,
+    TOO_MANY_FILES,
+    Failure,
+    UsageFailure,
+    is_thread_shortage,
+    shown,
+)
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 """The user, or the file system, does not allow what is done with a file."""
-DISK_FULL = errno.ENOSPC, errno.EDQUOT
 READER_GONE = 141
 """Exit code if nobody reads the output any more, as with `| head`: that of other programs, which SIGPIPE ends."""
 BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from pathlib import Path
 
 from driftway.workbench.broker import distribution
-from driftway.workbench.broker.maven import maven
+from driftway.workbench.broker.maven import maven, with_dependencies
 
 TOOLS = "org.apache.kafka.tools"
 CLASSES = {
@@ -29,11 +28,6 @@ def install(folder: Path) -> None:
 
 def tools_jars() -> list[Path]:
     """The jars of the tools, downloaded on first use and kept beside Kafka's jars, which do not include them."""
-    from jgo.parse import Endpoint
-
-    wanted = Endpoint.parse(f"{TOOLS.rpartition('.')[0]}:kafka-tools:{distribution.kafka_version()}").coordinates
+    tools = f"{TOOLS.rpartition('.')[0]}:kafka-tools:{distribution.kafka_version()}"
     with maven(distribution.cache_home().parent / "tests", "Kafka's tools") as context:
-        direct = [context.create_dependency(dataclasses.replace(one, scope="compile")) for one in wanted]
-        inputs, transitive = context.resolver.resolve(direct)
-        chosen = [*inputs, *(one for one in transitive if one.scope in {"compile", "runtime"})]
-        return [Path(one.artifact.resolve()) for one in chosen]
+        return [Path(artifact.resolve()) for artifact in with_dependencies(context, tools)]

@@ -8,7 +8,6 @@ a lock: neither a crash nor a parallel first start leaves half a jar behind, as 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from driftway.learners.engine.user_cache import user_cache
-from driftway.workbench.broker.maven import INSTALL, maven
+from driftway.workbench.broker.maven import INSTALL, maven, with_dependencies
 from driftway.worker.errors import Failure, UsageFailure
 
 KAFKA_VERSION = "4.4.0"
@@ -152,13 +151,7 @@ def _download(repository: Path, progress: Progress) -> Iterator[Path]:
 
 
 def _artifacts(context: Any) -> list[Any]:
-    from jgo.parse import Endpoint
-
-    coordinates = Endpoint.parse(f"org.apache.kafka:kafka_2.13:{kafka_version()}").coordinates
-    dependencies = [context.create_dependency(dataclasses.replace(c, scope="compile")) for c in coordinates]
-    inputs, transitive = context.resolver.resolve(dependencies)
-    chosen = [*inputs, *(dep for dep in transitive if dep.scope in {"compile", "runtime"})]
-    found = [dep.artifact for dep in chosen]
+    found = with_dependencies(context, f"org.apache.kafka:kafka_2.13:{kafka_version()}")
     # Logging is added as single jars: resolved together, its version management would overrule Kafka's
     # (it turned kafka-clients 4.1.0 into 3.8.0).
     there = {artifact.artifactId for artifact in found}

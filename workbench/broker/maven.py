@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
+import dataclasses
 import logging
 import os
 import ssl
@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import DISK_FULL, Failure
 
-DISK_FULL = errno.ENOSPC, errno.EDQUOT
 INSTALL = "pip install 'driftway[local]'"
 
 BUNDLES = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
@@ -57,6 +56,16 @@ def maven(kept: Path, what: str) -> Iterator[Any]:
             raise cause from None
         said = " ".join(str(cause).split())[:200] or type(cause).__name__
         raise Failure(f"cannot download {what} from the Maven repository (needed once): {said}") from None
+
+
+def with_dependencies(context: Any, artifact: str) -> list[Any]:
+    """Return a Maven artifact, as ``group:name:version``, and all that it needs to run."""
+    from jgo.parse import Endpoint
+
+    coordinates = Endpoint.parse(artifact).coordinates
+    direct = [context.create_dependency(dataclasses.replace(one, scope="compile")) for one in coordinates]
+    inputs, transitive = context.resolver.resolve(direct)
+    return [one.artifact for one in (*inputs, *(dep for dep in transitive if dep.scope in {"compile", "runtime"}))]
 
 
 @contextlib.contextmanager
