@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from contextlib import closing
 from typing import Any
@@ -12,7 +13,9 @@ from confluent_kafka import KafkaException, Producer
 from driftway.worker.kafka import client_factory
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, READER, quiet
 from driftway.worker.kafka.confluent.sender import ConfluentSender
-from driftway.worker.kafka.error_handling import ErrorAction, classify
+from driftway.worker.kafka.error_handling import ErrorAction, classify, reported_fatal_error
+from driftway.worker.wire.columns import ListColumn
+from driftway.worker.wire.headers import Headers
 from tests.broker.test_rejections import Mixed, malformed
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
@@ -171,12 +174,31 @@ def test_a_fatal_error_that_the_client_does_not_report_is_raised(kafka: str, top
     assert classify(fenced.value.args[0]) is ErrorAction.FENCED
 
 
+@pytest.mark.parametrize("headers", [None, [[("key", b"value")]]])
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_a_sender_that_was_fenced_before_it_sends_says_so(
+    kafka: str, topic: str, client: str, headers: Headers | None
+) -> None:
+    create_topic(kafka, topic, 1)
+    properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
+    zombie, successor = (client_factory.make_sender(client, properties, 0, every_report=True) for _ in range(2))
+    zombie.init_transactions(30)
+    zombie.begin_transaction()
+    successor.init_transactions(30)
+    zombie.send_one(topic, b"of a dead worker", None)
+    with contextlib.suppress(KafkaException):
+        zombie.flush(30)
+    with pytest.raises(KafkaException) as raised:
+        zombie.send(topic, ListColumn([b"another"]), ListColumn([None]), headers)
+    assert classify(raised.value.args[0]) is ErrorAction.FENCED
+
+
 def test_an_exception_that_is_not_a_fatal_error_is_not_reported_as_one(kafka: str) -> None:
     properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
     sender = ConfluentSender(properties, 0, every_report=False)
     sender.init_transactions(30)
     sender.begin_transaction()
-    with pytest.raises(SystemError), sender._answering():
+    with pytest.raises(SystemError), reported_fatal_error(sender._producer):
         raise SystemError
 
 

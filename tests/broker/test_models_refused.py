@@ -6,8 +6,10 @@ import contextlib
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.source import settings_for
@@ -83,6 +85,33 @@ def test_if_two_commands_write_at_once_the_first_reports_that_nothing_was_change
     settings = settings_for(kafka, scenario.topic, scenario.group, {})
     plan = ModelPlan(2, tuple(PlannedModel(Spec.parse(name)) for name in (LEARNER, CHALLENGER)))
     first, second = PlanWriter(settings), PlanWriter(settings)
+    with pytest.raises(Failure, match="at the same time: nothing was changed"):
+        first.write([first_plan((Spec.parse(LEARNER),)), plan])
+    second.write([first_plan((Spec.parse(LEARNER),)), plan])
+    assert [one["plan"] for one in history(scenario)] == [1, 2]
+
+
+class ProducerThatIsLate:
+    """A producer that learns of its successor between two records of a transaction."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def produce(self, *given: Any, **named: Any) -> None:
+        self._producer.produce(*given, **named)
+        with contextlib.suppress(KafkaException):
+            self._producer.flush(30)
+
+
+def test_a_command_that_another_overtakes_while_it_writes_reports_that_nothing_was_changed(kafka: str) -> None:
+    scenario = learned(kafka)
+    settings = settings_for(kafka, scenario.topic, scenario.group, {})
+    plan = ModelPlan(2, tuple(PlannedModel(Spec.parse(name)) for name in (LEARNER, CHALLENGER)))
+    first, second = PlanWriter(settings), PlanWriter(settings)
+    first._producer = ProducerThatIsLate(first._producer)  # type: ignore[assignment]
     with pytest.raises(Failure, match="at the same time: nothing was changed"):
         first.write([first_plan((Spec.parse(LEARNER),)), plan])
     second.write([first_plan((Spec.parse(LEARNER),)), plan])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
     from driftway.worker.kafka.client_config import ClientConfig
+    from driftway.worker.kafka.interface import Sender
 
 Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
@@ -184,7 +185,7 @@ def with_context(what: str, error: KafkaError) -> KafkaException:
     return KafkaException(KafkaError(error.code(), text, error.fatal(), error.retriable(), error.txn_requires_abort()))
 
 
-def fatal_error(producer: Producer) -> KafkaError | None:
+def fatal_error(producer: Producer | Sender) -> KafkaError | None:
     """Return the fatal error of a transactional producer that no call has reported, or None.
 
     Every transactional call fails with it, and inside a transaction `begin_transaction` has no other effect.
@@ -196,6 +197,26 @@ def fatal_error(producer: Producer) -> KafkaError | None:
     except SystemError:
         pass
     return None
+
+
+@contextlib.contextmanager
+def reported_fatal_error(producer: Producer | Sender) -> Iterator[None]:
+    """Raise the fatal error of a transactional producer from calls that hide it.
+
+    `produce` says only that there was one. And confluent-kafka runs callbacks while a fatal error's exception is still
+    set: the call then raises a SystemError with that exception as its cause, or without a cause if a callback has
+    cleared it.
+    """
+    try:
+        yield
+    except (KafkaException, SystemError) as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        hidden = isinstance(error, SystemError) or error.args[0].code() == KafkaError._FATAL
+        reason = fatal_error(producer) if hidden else None
+        if reason is None:
+            raise
+        raise KafkaException(reason) from None
 
 
 def is_permanent(error: KafkaError) -> bool:

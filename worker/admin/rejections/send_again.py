@@ -26,7 +26,7 @@ from driftway.worker.kafka.client_config import (
     refused_properties,
     without_membership,
 )
-from driftway.worker.kafka.error_handling import FENCED, TimedOut, refusal
+from driftway.worker.kafka.error_handling import FENCED, TimedOut, refusal, reported_fatal_error
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
 from driftway.worker.state.stored_fields import StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
@@ -213,7 +213,8 @@ class Resender:
     def _explained(self, what: str) -> Iterator[None]:
         """Abort the transaction after an error, and say why."""
         try:
-            yield
+            with reported_fatal_error(self._producer):
+                yield
         except (KafkaException, TimedOut) as error:
             with suppress(KafkaException):
                 self._producer.abort_transaction(ABORT_SECONDS)

@@ -6,13 +6,13 @@ Records with headers are the exception, as the client takes them one by one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from driftway.worker.kafka.confluent.delivery_reports import DeliveryReports
-from driftway.worker.kafka.error_handling import fatal_error
+from driftway.worker.kafka.error_handling import reported_fatal_error
 from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
 from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.headers import Headers
@@ -46,10 +46,18 @@ class ConfluentSender(Sender):
         return len(self._producer)
 
     def load_metadata(self, topic: str, seconds: float) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.list_topics(topic, seconds)
 
     def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
+        with reported_fatal_error(self._producer):
+            self._send(topic, values, keys, headers)
+
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
+        with reported_fatal_error(self._producer):
+            self._produce(topic, value, key, [])
+
+    def _send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None) -> None:
         if headers is not None:  # produce_batch cannot carry headers
             for value, key, own in zip(values, keys, headers, strict=True):
                 self._produce(topic, value, key, list(own))
@@ -67,9 +75,6 @@ class ConfluentSender(Sender):
             # The call itself does not raise, for example if the topic has fewer partitions than the input.
             raise KafkaException(next(record["_error"] for record in records if "_error" in record))
 
-    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
-        self._produce(topic, value, key, [])
-
     def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
         return self._reports.ranges(ends)
 
@@ -77,19 +82,19 @@ class ConfluentSender(Sender):
         self._reports.clear()
 
     def poll(self, seconds: float) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.poll(seconds)
 
     def flush(self, seconds: float) -> int:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             return int(self._producer.flush(seconds))
 
     def init_transactions(self, seconds: float) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.init_transactions(seconds)
 
     def begin_transaction(self) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
@@ -97,15 +102,15 @@ class ConfluentSender(Sender):
         for topic, (offset, metadata) in offsets.items():
             given: Any = {} if metadata is None else {"metadata": metadata}  # must not be None
             places.append(TopicPartition(topic, partition=self._partition, offset=offset, **given))
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.send_offsets_to_transaction(places, member, seconds)
 
     def commit_transaction(self, seconds: float) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.commit_transaction(seconds)
 
     def abort_transaction(self, seconds: float) -> None:
-        with self._answering():
+        with reported_fatal_error(self._producer):
             self._producer.abort_transaction(seconds)
 
     def drop(self) -> None:
@@ -118,20 +123,3 @@ class ConfluentSender(Sender):
             self._producer.produce(topic, value, key=key, partition=partition, on_delivery=report, headers=headers)
         except BufferError as error:  # as produce_batch and the C library say it
             raise KafkaException(KafkaError(KafkaError._QUEUE_FULL, str(error))) from None
-
-    @contextlib.contextmanager
-    def _answering(self) -> Iterator[None]:
-        """Turn a SystemError that hides a fatal error into that error's KafkaException.
-
-        The client runs callbacks while a fatal error's exception is still set. The call then raises a SystemError with
-        that exception as its cause, or without a cause if a callback has cleared it.
-        """
-        try:
-            yield
-        except SystemError as error:
-            if isinstance(error.__cause__, KafkaException):
-                raise error.__cause__ from None
-            fatal = fatal_error(self._producer)
-            if fatal is None:
-                raise
-            raise KafkaException(fatal) from None

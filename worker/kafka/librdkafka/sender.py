@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.kafka.error_handling import DeliveryFailed
+from driftway.worker.kafka.error_handling import DeliveryFailed, reported_fatal_error
 from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
 from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, milliseconds
 from driftway.worker.kafka.librdkafka.headers import HeaderProducer
@@ -23,6 +23,7 @@ from driftway.worker.kafka.librdkafka.message import (
     TOPIC,
     WORD_BYTES,
     WORDS,
+    Rows,
     fill,
 )
 from driftway.worker.wire.columns import BytesColumn, ListColumn
@@ -107,7 +108,11 @@ class LibrdkafkaSender(Sender):
         if first:
             rows[0, OPAQUE] = place
         rows[-1, OPAQUE] = place
-        library, address = self._library, self._handle.topic(topic)
+        with reported_fatal_error(self):
+            self._queue(topic, rows, headers)
+
+    def _queue(self, topic: str, rows: Rows, headers: Headers | None) -> None:
+        library, address, n = self._library, self._handle.topic(topic), len(rows)
         if headers is not None:  # produce_batch cannot carry headers
             HeaderProducer((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
         elif library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import FENCED, TimedOut, retry, translated_errors
+from driftway.worker.kafka.error_handling import FENCED, TimedOut, reported_fatal_error, retry, translated_errors
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader, partitions_of
 from driftway.worker.kafka.topics import create_topics
 from driftway.worker.settings import WorkerSettings
@@ -177,11 +177,8 @@ class PlanWriter:
         topic, producer, deadline = self._settings.topics.models, self._producer, self._deadline
         try:
             producer.begin_transaction()
-            for state in {state.digest: state for plan in plans for state in plan.states}.values():
-                for key, value in state.records() if state.digest not in self._stored else ():
-                    producer.produce(topic, value, key=key, partition=PARTITION)
-            for plan in plans:
-                producer.produce(topic, plan.write(), key=str(plan.number), partition=PARTITION)
+            with reported_fatal_error(producer):
+                self._produce(plans)
             retry(lambda: producer.commit_transaction(deadline.remaining()), deadline)
         except KafkaException as error:
             # A broker may answer a writer that loses the race at its commit with an unknown error.
@@ -195,6 +192,14 @@ class PlanWriter:
             if deadline.passed:
                 raise TimedOut(f"the plan cannot be read from {topic} in time")
             time.sleep(VISIBLE_SECONDS)
+
+    def _produce(self, plans: Sequence[ModelPlan]) -> None:
+        topic, producer = self._settings.topics.models, self._producer
+        for state in {state.digest: state for plan in plans for state in plan.states}.values():
+            for key, value in state.records() if state.digest not in self._stored else ():
+                producer.produce(topic, value, key=key, partition=PARTITION)
+        for plan in plans:
+            producer.produce(topic, plan.write(), key=str(plan.number), partition=PARTITION)
 
     def _is_behind(self, plan: ModelPlan) -> bool:
         """Whether somebody else has written a plan of this number, or a later one."""
