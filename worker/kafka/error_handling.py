@@ -6,7 +6,7 @@ import contextlib
 import enum
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -15,14 +15,18 @@ from driftway.worker.kafka.client_config import scrubbed
 from driftway.worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
-    from confluent_kafka import Producer
-
     from driftway.worker.kafka.client_config import ClientConfig
-    from driftway.worker.kafka.interface import Sender
 
 Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
 """Between two attempts; the broker has just said that it cannot answer yet."""
+
+
+class TransactionalProducer(Protocol):
+    """What a producer must have to be asked for its fatal error: a sender's, or confluent-kafka's own."""
+
+    def begin_transaction(self) -> None:
+        """Open a transaction."""
 
 
 class ErrorAction(enum.Enum):
@@ -185,7 +189,7 @@ def with_context(what: str, error: KafkaError) -> KafkaException:
     return KafkaException(KafkaError(error.code(), text, error.fatal(), error.retriable(), error.txn_requires_abort()))
 
 
-def fatal_error(producer: Producer | Sender) -> KafkaError | None:
+def fatal_error(producer: TransactionalProducer) -> KafkaError | None:
     """Return the fatal error of a transactional producer that no call has reported, or None.
 
     Every transactional call fails with it, and inside a transaction `begin_transaction` has no other effect.
@@ -200,7 +204,7 @@ def fatal_error(producer: Producer | Sender) -> KafkaError | None:
 
 
 @contextlib.contextmanager
-def reported_fatal_error(producer: Producer | Sender) -> Iterator[None]:
+def reported_fatal_error(producer: TransactionalProducer) -> Iterator[None]:
     """Raise the fatal error of a transactional producer from calls that hide it.
 
     `produce` says only that there was one. And confluent-kafka runs callbacks while a fatal error's exception is still
