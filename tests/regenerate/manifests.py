@@ -24,7 +24,7 @@ def helm() -> str | None:
     return shutil.which("helm") or shutil.which("helm", path=str(Path.home() / "go" / "bin"))
 
 
-def render(*options: str) -> dict[str, str]:
+def render(*options: str, release: str = RELEASE) -> dict[str, str]:
     """Return template -> manifest, as `helm template` renders the chart.
 
     Raises
@@ -35,7 +35,7 @@ def render(*options: str) -> dict[str, str]:
     found = helm()
     if found is None:
         raise RuntimeError("helm is not on this machine: go install helm.sh/helm/v3/cmd/helm@v3.19.5")
-    command = [found, "template", RELEASE, str(CHART), "--namespace", RELEASE, "--kube-version", KUBERNETES, *options]
+    command = [found, "template", release, str(CHART), "--namespace", RELEASE, "--kube-version", KUBERNETES, *options]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode:
         raise RuntimeError(ended.stderr)

@@ -59,6 +59,35 @@ def test_the_manifests_are_those_of_the_chart() -> None:
     assert {name: (MANIFESTS / name).read_text() for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        ("fraud", "fraud-driftway"),
+        ("driftway-fraud", "driftway-fraud"),
+        ("fraud.v2", "fraud-v2-driftway"),
+        ("2nd", "driftway-2nd"),
+        ("a" * 53, "a" * 52),
+    ],
+)
+def test_every_release_name_gives_a_valid_name(release: str, name: str) -> None:
+    """Helm allows dots and a digit at the start, a Service's name has neither; a pod's labels add 11 characters."""
+    found = [yaml.safe_load(text) for text in render(release=release).values()]
+    assert {one["metadata"]["name"] for one in found} == {name}
+    assert {one["metadata"]["labels"]["app.kubernetes.io/instance"] for one in found} == {release}
+
+
+@pytest.mark.parametrize(
+    ("tag", "label"), [("1.2.3", "1.2.3"), ("a" * 70, "a" * 63), ("_main.", "main"), ("a" * 62 + "-b", "a" * 62)]
+)
+def test_every_tag_of_an_image_gives_a_valid_label(tag: str, label: str) -> None:
+    """A tag may be longer than a label, and begin or end with other characters."""
+    found = yaml.safe_load(render(f"--set-string=image.tag={tag}")["statefulset.yaml"])
+    for labels in (found["metadata"]["labels"], found["spec"]["template"]["metadata"]["labels"]):
+        assert labels["app.kubernetes.io/version"] == label
+    (worker,) = found["spec"]["template"]["spec"]["containers"]
+    assert worker["image"] == f"driftway:{tag}"
+
+
 def test_the_chart_has_no_faults() -> None:
     ended = subprocess.run(
         [str(helm()), "lint", "--strict", "--kube-version", KUBERNETES, CHART],
@@ -117,6 +146,8 @@ def test_the_version_of_kedas_protocol_can_be_chosen() -> None:
         ("--set=worker.grup=x", "grup"),
         ("--set=terminationGracePeriodSeconds=10", "30"),
         ("--set=image.digest=latest", "digest"),
+        ("--set=podAnnotations.scrape=true", "podAnnotations"),
+        ("--set=nodeSelector.gpu=true", "nodeSelector"),
     ],
 )
 def test_wrong_values_are_refused(option: str, said: str) -> None:

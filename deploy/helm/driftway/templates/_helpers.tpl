@@ -1,10 +1,15 @@
-{{/* Name of every object: that of the release, with driftway if it is not in it. */}}
+{{/*
+Name of every object: that of the release, with driftway if it is not in it. Helm allows dots and a digit at the start;
+a Service does not. The label of a StatefulSet's revision adds 11 characters, and may have 63.
+*/}}
 {{- define "driftway.name" -}}
-{{- if contains "driftway" .Release.Name -}}
-{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-driftway" .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- $name := replace "." "-" .Release.Name -}}
+{{- if regexMatch "^[0-9]" $name -}}
+{{- $name = printf "driftway-%s" $name -}}
+{{- else if not (contains "driftway" $name) -}}
+{{- $name = printf "%s-driftway" $name -}}
 {{- end -}}
+{{- $name | trunc 52 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* Labels by which pods are found; they never change during the life of a release. */}}
@@ -13,10 +18,15 @@ app.kubernetes.io/name: driftway
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* A tag may have 128 characters, and begin or end with some that a label must not. */}}
+{{- define "driftway.version" -}}
+{{- regexReplaceAll "^_+|[-._]+$" (.Values.image.tag | default .Chart.AppVersion | trunc 63) "" -}}
+{{- end -}}
+
 {{- define "driftway.labels" -}}
 {{ include "driftway.selector" . }}
 app.kubernetes.io/component: worker
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "driftway.version" . | quote }}
 {{- end -}}
 
 {{- define "driftway.image" -}}
