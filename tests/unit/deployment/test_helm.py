@@ -18,7 +18,7 @@ from tests.unit.test_readme import parsed
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(helm() is None, reason="helm is not on this machine")]
 CONFIG = '[event]\nfeature = ["amount", "hour"]\nlabel = "fraud"\n'
 VALUES: dict[str, Any] = {
-    "kafka": {"bootstrap": "kafka:9096", "clientPropertiesSecret": "login"},
+    "kafka": {"bootstrap": "kafka:9096", "clientPropertiesSecret": "2024"},
     "worker": {
         "input": "ORDERS", "group": "fraud: team #2", "config": CONFIG,
         "options": ["--labels=false,true", "--learner=dfop:mu=0.001"],
@@ -33,7 +33,7 @@ VALUES: dict[str, Any] = {
     },
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "prometheusRule": {"enabled": True},
-    "autoscaling": {"enabled": True, "maxReplicas": 8, "authentication": "kafka", "metadata": {"sasl": "scram_sha512"}},
+    "autoscaling": {"enabled": True, "maxReplicas": 8, "authentication": "2024", "metadata": {"sasl": "scram_sha512"}},
     "podAnnotations": {"team": "risk"},
     "nodeSelector": {"kubernetes.io/arch": "amd64"},
     "tolerations": [{"operator": "Exists"}],
@@ -66,6 +66,7 @@ def test_the_manifests_are_those_of_the_chart() -> None:
         ("driftway-fraud", "driftway-fraud"),
         ("fraud.v2", "fraud-v2-driftway"),
         ("2nd", "driftway-2nd"),
+        ("2024", "driftway-2024"),
         ("a" * 53, "a" * 52),
     ],
 )
@@ -74,6 +75,16 @@ def test_every_release_name_gives_a_valid_name(release: str, name: str) -> None:
     found = [yaml.safe_load(text) for text in render(release=release).values()]
     assert {one["metadata"]["name"] for one in found} == {name}
     assert {one["metadata"]["labels"]["app.kubernetes.io/instance"] for one in found} == {release}
+
+
+def test_names_of_digits_stay_strings(everything: dict[str, Any]) -> None:
+    (secret,) = [
+        one["secret"] for one in everything["StatefulSet"]["spec"]["template"]["spec"]["volumes"] if "secret" in one
+    ]
+    assert secret["secretName"] == "2024"
+    assert everything["ScaledObject"]["spec"]["triggers"][0]["authenticationRef"]["name"] == "2024"
+    for found in render("--namespace=2024", "--set=serviceMonitor.enabled=true").values():
+        assert yaml.safe_load(found)["metadata"]["namespace"] == "2024"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +159,8 @@ def test_the_version_of_kedas_protocol_can_be_chosen() -> None:
         ("--set=image.digest=latest", "digest"),
         ("--set=podAnnotations.scrape=true", "podAnnotations"),
         ("--set=nodeSelector.gpu=true", "nodeSelector"),
+        ("--set=networkPolicy.kafkaPorts=null", "kafkaPorts"),
+        ("--set=networkPolicy.kafkaPorts={70000}", "kafkaPorts"),
     ],
 )
 def test_wrong_values_are_refused(option: str, said: str) -> None:

@@ -15,7 +15,7 @@ a Service does not. The label of a StatefulSet's revision adds 11 characters, an
 {{/* Labels by which pods are found; they never change during the life of a release. */}}
 {{- define "driftway.selector" -}}
 app.kubernetes.io/name: driftway
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{/* A tag may have 128 characters, and begin or end with some that a label must not. */}}
