@@ -1,6 +1,6 @@
 {{/*
 Name of every object: that of the release, with driftway if it is not in it. Helm allows dots and a digit at the start;
-a Service does not. The label of a StatefulSet's revision adds 11 characters, and may have 63.
+the name of a Service has neither (a digit only since Kubernetes 1.36). The label of a StatefulSet's revision adds 11 characters, and may have 63.
 */}}
 {{- define "driftway.name" -}}
 {{- $name := replace "." "-" .Release.Name -}}
