@@ -1,6 +1,7 @@
 {{/*
-Name of every object: that of the release, with driftway if it is not in it. Helm allows dots and a digit at the start;
-the name of a Service has neither (a digit only since Kubernetes 1.36). The label of a StatefulSet's revision adds 11 characters, and may have 63.
+Name of every object: that of the release, with driftway if it is not in it. Helm allows dots, and a digit at the start;
+in the name of a Service dots are not allowed, and such a digit only since Kubernetes 1.36. The label of a StatefulSet's
+revision adds 11 characters, and may have 63.
 */}}
 {{- define "driftway.name" -}}
 {{- $name := replace "." "-" .Release.Name -}}
