@@ -57,7 +57,8 @@ def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> 
                 behind += stamps[j + k] < latest - SLACK_MILLIS
                 between = k - agreeing - behind
                 # Of any number of followers: a few seconds later most agree with a stamp that is ahead by as much.
-                enough = latest != NO_TIME or k == rest or k >= FIRST_FOLLOWERS
+                # Not one of several: it may itself be behind, of a stamp that is only seconds later than the last.
+                enough = between > 1 or rest == 1 if latest != NO_TIME else k == rest or k >= FIRST_FOLLOWERS
                 contradicted |= enough and between > 0 and between * share >= k
         verdicts[j] = IN_LINE
         if t > latest + SLACK_MILLIS:
