@@ -44,7 +44,7 @@ def test_both_clients_write_the_same_records(kafka: str, form: str, guarantee: s
     """Good and bad events, with keys, empty keys and no keys, and values that are null or empty."""
     chance, topic = random.Random(8), create_topic(kafka, unique("events"), 2)
     for partition in range(2):
-        odd = [(None, "null value"), (b"", "not JSON"), *[malformed(chance) for _ in range(60)]]
+        odd = [(None, "null value"), (b"", "not JSON: it is empty"), *[malformed(chance) for _ in range(60)]]
         mixed = Mixed(chance, partition, 900, odd)
         keys = [b"" if offset % 7 == 0 else key for offset, key in enumerate(mixed.keys)]
         produce(kafka, topic, mixed.values, partition, keys)

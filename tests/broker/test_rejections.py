@@ -33,11 +33,11 @@ def malformed(chance: random.Random) -> Odd:
     good = f"[{n},0.5,1e-3,-2]"
     kinds: list[tuple[bytes | None, str]] = [
         (None, "null value"),
-        (b"", "not JSON"),
+        (b"", "not JSON: it is empty"),
         (b"%d,1,2,3" % n, "not JSON"),
         (f'{{"x":{good},"y":1'.encode(), "not JSON"),
         (f'{{"x":[NaN,{n},2,3],"y":1}}'.encode(), "not JSON: it has NaN or Infinity, which JSON does not have"),
-        (f'{{"x":{good},"id":"'.encode() + b"\xff\xfe" + b'"}', "not JSON"),
+        (f'{{"x":{good},"id":"'.encode() + b"\xff\xfe" + b'"}', "not JSON: its text is not UTF-8"),
         (b"[%d]" % n, "not a JSON object"),
         (b"%d" % n, "not a JSON object"),
         (b'{"id":%d}' % n, "no x"),
@@ -48,7 +48,7 @@ def malformed(chance: random.Random) -> Odd:
         (b'{"x":[1,2,"%d",4],"y":1}' % n, "x[2] is not a number"),
         (b'{"x":[1,null,%d,4],"y":1}' % n, "x[1] is not a number"),
         (f'{{"x":{good},"y":1,"id":'.encode() + b"[" * 300 + b"]" * 300 + b"}", "id is nested too deeply"),
-        (encode_packed(np.array([[n, 1.0, 2.0, 3.0]]), np.array([1.0]))[0], "not JSON"),
+        (encode_packed(np.array([[n, 1.0, 2.0, 3.0]]), np.array([1.0]))[0], "not JSON: its text is not UTF-8"),
     ]
     return chance.choice(kinds)
 
@@ -126,7 +126,7 @@ def test_a_thousand_malformed_records_are_rejected_and_change_no_score(kafka: st
         odd = [malformed(chance) for _ in range(BAD)]
         odd[7] = b'{"x":"' + b"z" * LARGE + b'"}', "x is neither a list nor an object"
         odd[100] = json.dumps({"x": {"n" * LARGE: 1}}).encode(), "x is an object, expected a list of 4 features"
-        odd[200] = b"\xff" * LARGE, "not JSON"
+        odd[200] = b"\xff" * LARGE, "not JSON: its text is not UTF-8"
         mixed.append(Mixed(chance, partition, GOOD, odd))
     kinds = Counter(reason for share in mixed for _, reason in share.bad.values())
     assert len(kinds) >= 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,11 @@ BEGINNINGS = (
 """First bytes of values that are often taken for JSON, and what they say."""
 NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\s*[,}\]]")
 """Numbers as Python, JavaScript and Java print them, unless they are told not to."""
+LARGE_NUMBER = re.compile(rb"[:,\[]\s*(-?(?:\d{309,}|\d+(?:\.\d+)?[eE]\+?\d{3,}))\s*[,}\]]")
+"""Numbers that may be beyond the largest float64: JSON has them, no float does."""
+HALF = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])")
+"""The first half of a surrogate pair without the second, as JavaScript writes text that was cut inside of an emoji."""
+SHOWN_NUMBER = 40
 NEXT_OBJECT = re.compile(rb"\}\s*\{")
 
 
@@ -34,7 +40,24 @@ def why_not_json(reason: str, value: bytes, parse: Callable[[bytes], Any]) -> st
         found = "byte 0 follows it, as it does strings in C"
     if found is None and len(value) <= LONGEST_SEARCHED and _has_several(value, parse):
         found = "it has several objects, and a message is one event"
+    if found is None and len(value) <= LONGEST_SEARCHED:
+        found = _wrong_inside(value)
     return reason if found is None else f"{reason}: {found}"
+
+
+def _wrong_inside(value: bytes) -> str | None:
+    """What a value has that no reader of JSON accepts, or only some do."""
+    if not value.strip():
+        return "it is empty"
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return "its text is not UTF-8"
+    large = next((one for one in LARGE_NUMBER.findall(value) if math.isinf(float(one))), b"")[:SHOWN_NUMBER].decode()
+    if large:
+        return f"it has a number that is too large for 64 bits, {large}"
+    half = HALF.search(value)
+    return half and f"it has half of a character, {half[1].decode()}, as in a cut text"
 
 
 def _has_several(value: bytes, parse: Callable[[bytes], Any]) -> bool:

@@ -193,7 +193,7 @@ def test_no_label_is_lost_if_one_of_several_producers_always_has_a_wrong_clock(s
 @pytest.mark.parametrize("apart", [1500, 2 * SECOND, 60 * SECOND])
 @pytest.mark.parametrize("every", [3, 10])
 def test_a_label_that_is_behind_does_not_make_those_before_it_wrong(apart: int, every: int) -> None:
-    """Where labels are seconds apart, each is a jump in time, and one that is behind is earlier than several of them."""
+    """If labels are seconds apart, each is a jump in time, and one that is behind is earlier than several."""
     topics = Topics(300, 0, 0.0, delay=3 * SECOND, apart=apart)
     behind = slice(9, None, every)
     topics.labels.timestamps[behind] = [one - 4 * apart for one in topics.labels.timestamps[behind]]  # type: ignore[index]
