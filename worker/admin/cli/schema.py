@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from driftway.worker.wire.schema.paths import Path
 
 ROWS = 1000
+PLAIN_NAMES = {"label": "y", "id": "id", "time": "t"}
+"""Fields of events in the plain form."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -127,7 +129,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     asked = [path for path in known.values() if path is not None]
     found = scan_events(values, given["envelope"], asked, headers)
     _require_rows(found, name)
-    if 2 * found.plain > found.events and given["envelope"] is None and not any(known.values()):
+    as_plain = all(path is None or str(path) == PLAIN_NAMES[key] for key, path in known.items())
+    if 2 * found.plain > found.events and given["envelope"] is None and as_plain:
         click.echo(f"{name}: {render.no_schema(found)}", err=True)
         plain = {"plain": True, "event": {}, "events": render.counts(found)}
         click.echo(write_json(plain).decode() if as_json else f"# {render.no_schema(found)}")
@@ -141,7 +144,9 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         proposal = propose_with_later(found, later, known["time"])
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
-        raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}")
+        lists = [path for path, why in proposal.left_out.items() if why == "list"]
+        advice = f"; name the values of a list by their places, as --feature '{lists[0]}.0'" if lists else ""
+        raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}{advice}")
     rejected = rejections(proposal, values, headers)
     for line in render.in_words(proposal, rejected, name):
         click.echo(line, err=True)

@@ -95,6 +95,8 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     assert done.stderr == f"{file}: {sentence}\n"
     assert tomllib.loads(done.stdout) == {}
     assert json.loads(infer(file, "--json").stdout)["plain"] is True
+    assert infer(file, "--label", "y", "--id", "id").stdout == done.stdout
+    assert infer(file, "--label", "z").stdout != done.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     [
         ("a.jsonl", "", 2, "{} "),
         ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
-        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list)"),
+        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list); name the values of"),
         ("a.jsonl.gz", "a", 2, "cannot read {}: Not a gzipped file (b'a')"),
         ("a.csv", "", 2, "{} is empty"),
         ("a.csv", "a,b\n1\n", 2, "{}: a row has 1 of 2 cells: '1'"),
