@@ -113,6 +113,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     """
     from driftway.worker.admin.schema import render
     from driftway.worker.admin.schema.dry_run import rejections
+    from driftway.worker.admin.schema.feature_kinds import LIST_OF_NUMBERS
     from driftway.worker.admin.schema.later_labels import later_labels
     from driftway.worker.admin.schema.proposal import propose, propose_with_later
     from driftway.worker.admin.schema.scan import scan_events
@@ -144,8 +145,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         proposal = propose_with_later(found, later, known["time"])
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
-        lists = [path for path, why in proposal.left_out.items() if why == "list"]
-        advice = f"; name the values of a list by their places, as --feature '{lists[0]}.0'" if lists else ""
+        lists = [path for path, why in proposal.left_out.items() if why == LIST_OF_NUMBERS]
+        advice = f"; name its values by their places, as --feature '{lists[0]}.0'" if lists else ""
         raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}{advice}")
     rejected = rejections(proposal, values, headers)
     for line in render.in_words(proposal, rejected, name):

@@ -29,6 +29,7 @@ MOST_DIFFERENT = 0.8
 NARROW, WIDE, MOST_NARROW, MOST_WORDS = 32, 64, 512, 1024
 FALLS = 0.1
 ZERO = MissingPolicy("", 0.0)
+LIST_OF_NUMBERS = "list of numbers"
 
 
 def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[Feature | None, str]:
@@ -38,7 +39,7 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         return _words(found, seen, str(seen.path), len(seen.words)), about
     if not seen.scalars:
         if seen.lists:
-            return None, "list"
+            return None, LIST_OF_NUMBERS if seen.number_lists == seen.lists else "list"
         return None, "always empty" if seen.empties else "always null"
     if seen.lists or seen.objects:
         return None, "list in some events" if seen.lists else "object in some events"

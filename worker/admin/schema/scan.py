@@ -54,6 +54,8 @@ class FieldStats:
     lists: int = 0
     word_lists: int = 0
     """Those of `lists` that hold texts only, or nothing."""
+    number_lists: int = 0
+    """Those of `lists` that hold numbers only, and some."""
     words: set[str] = field(default_factory=set)
     """The texts in `word_lists`."""
     objects: int = 0
@@ -101,6 +103,8 @@ class FieldStats:
             if isinstance(value, list) and all(isinstance(word, str) for word in value):
                 self.word_lists += 1
                 self.words.update(value)
+            elif isinstance(value, list) and all(isinstance(one, int | float) for one in value):
+                self.number_lists += 1
 
     def _add_text(self, text: str) -> None:
         if not text.strip():

@@ -43,7 +43,7 @@ def test_json_object(tmp_path: File) -> None:
     assert fields["events"] == {"seen": 200, "no_json_object": 0, "no_row": 0, "plain": 0, "read": 200, "rejected": {}}
     assert fields["paths"]["country"]["different"] == 3
     assert sum(fields["paths"]["country"]["most"].values()) == 200
-    assert fields["paths"]["items"]["left_out"] == "list"
+    assert fields["paths"]["items"]["left_out"] == "list of numbers"
     assert fields["paths"]["amount"]["feature"] == "amount"
 
 
@@ -104,7 +104,9 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     [
         ("a.jsonl", "", 2, "{} "),
         ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
-        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list); name the values of"),
+        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list)\n"),
+        ("a.jsonl", '{"a": [{}]}\n', 1, "no field of {} can be a feature: a (list)\n"),
+        ("a.jsonl", '{"a": [1, 0.5]}\n', 1, "no field of {} can be a feature: a (list of numbers); name its values by"),
         ("a.jsonl.gz", "a", 2, "cannot read {}: Not a gzipped file (b'a')"),
         ("a.csv", "", 2, "{} is empty"),
         ("a.csv", "a,b\n1\n", 2, "{}: a row has 1 of 2 cells: '1'"),
