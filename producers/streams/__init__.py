@@ -236,8 +236,9 @@ def _unknown(name: str, data_dir: str | None) -> str:
         return f"{name} is a folder: give one of its files" + (f", such as {first}" if first else "")
     if "://" in name:
         return f"{name} is an address: download it, and give the file"
-    if Path(name).exists():
-        return f"{name} is a pipe or a device: a stream is read more than once, so write it to a file"
+    if name == "-" or Path(name).exists():
+        called = "standard input" if name == "-" else name
+        return f"{called} is a pipe or a device: a stream is read more than once, so write it to a file"
     if suffix_of(name) or os.sep in name:
         return f"there is no file {name}"
     if name in CATALOGUE:

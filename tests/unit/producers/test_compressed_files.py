@@ -114,6 +114,7 @@ def test_a_path_that_is_not_a_file_is_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.csv")
     for name, sentence in (
         (str(tmp_path / "x.csv"), "is a pipe or a device: a stream is read more than once, so write it to a file"),
+        ("-", "standard input is a pipe or a device: a stream is read more than once, so write it to a file"),
         ("https://example.org/x.csv", "is an address: download it, and give the file"),
     ):
         for opened in (open_stream, open_events):
