@@ -19,6 +19,7 @@ import errno
 import os
 import select
 import stat
+import threading
 from pathlib import Path
 from typing import ClassVar
 
@@ -57,6 +58,33 @@ def is_thread_shortage(error: Exception) -> bool:
     if isinstance(error, BlockingIOError):  # of a file it has another text
         return error.strerror == os.strerror(errno.EAGAIN)
     return isinstance(error, RuntimeError) and str(error) == "can't start new thread"
+
+
+def require_threads(wanted: int) -> None:
+    """Fail unless this process can start as many threads, or processes, beside those that it has.
+
+    To be asked before libraries start them: halfway, some leave tracebacks of child processes behind, and the Kafka
+    client ends the process.
+
+    Raises
+    ------
+    Failure
+        It cannot.
+    """
+    over, started = threading.Event(), list[threading.Thread]()
+    try:
+        for _ in range(wanted):
+            thread = threading.Thread(target=over.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError as error:
+        if not is_thread_shortage(error):
+            raise
+        raise Failure(NO_MORE_THREADS) from None
+    finally:
+        over.set()
+        for thread in started:
+            thread.join()
 
 
 def with_file_shortage(sentence: str) -> str:

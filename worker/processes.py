@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, require_threads
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -26,6 +26,9 @@ Progress = Callable[[int], None]
 
 POLL_SECONDS = 0.2
 """Interval between reads of the shared count: smooth for a progress display, and of negligible cost."""
+OWN_THREADS, CHILD_THREADS = 3, 2
+"""What a pool starts beside its children: two threads and a process. A child's main thread, and that which waits for
+the end of the parent."""
 ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -58,16 +61,18 @@ def run_jobs(
     Raises
     ------
     Failure
-        A process ended without a result: killed, or out of memory.
+        A process ended without a result: killed, or out of memory. Or so many cannot be started.
     Exception
         What the first failing job raised, once the others have been stopped; KeyboardInterrupt stops them too.
     """
     report = progress or (lambda _: None)
     if processes < 2 or len(jobs) < 2:
         return [function(job, report) for job in jobs]
+    children = min(processes, len(jobs))
+    require_threads(OWN_THREADS + CHILD_THREADS * children)
     context = multiprocessing.get_context("spawn")
     count, stop = context.Value("q", 0), context.Value("b", 0, lock=False)
-    pool = ProcessPoolExecutor(min(processes, len(jobs)), context, _prepare, (count, stop))
+    pool = ProcessPoolExecutor(children, context, _prepare, (count, stop))
     try:
         with _interrupts_held():
             futures = [pool.submit(_call, function, job) for job in jobs]
@@ -101,9 +106,15 @@ class ChildProcesses:
         Importable by name, like the jobs' type.
     jobs : sequence
         Its arguments; all children run at the same time, and their end frees their memory.
+
+    Raises
+    ------
+    Failure
+        So many processes cannot be started.
     """
 
     def __init__(self, function: Callable[[J], object], jobs: Sequence[J]) -> None:
+        require_threads(CHILD_THREADS * len(jobs))
         context: Any = multiprocessing.get_context(start_method())
         self._children = [context.Process(target=_alone, args=(function, job), daemon=True) for job in jobs]
         with _interrupts_held():

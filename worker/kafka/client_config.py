@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import re
@@ -10,7 +11,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage, read_file
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage, read_file, require_threads
 
 Properties = dict[str, Any]
 
@@ -118,6 +119,8 @@ PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,64}")
 """Pattern of a property's name; anything else in its place may be part of a secret."""
 USERINFO = re.compile(r"""(//|(?:^|[\s,])['"(]?(?!\w[\w+.-]*://)(?=[^\s@]*:))\S*@""")
 """``user:password@`` in a URL or a host list, and what is before it of either."""
+CLIENT_THREADS = 8
+"""About as many threads as a client starts in a small cluster."""
 SHORTEST_SECRET = 4
 """Shorter values are not replaced in the client's messages: they would match everywhere."""
 
@@ -266,7 +269,25 @@ def quiet(properties: Mapping[str, Any]) -> Properties:
     """Return `properties` with the client's own log lines off, unless requested; calls still raise errors.
 
     A level of 0 is not enough: even then the client prints that it has been fenced.
+
+    Raises
+    ------
+    Failure
+        This process cannot start the threads of a client.
     """
+    require_client_threads()
     if LOG_PROPERTIES.isdisjoint(properties):
         properties = {"log_level": 0, "logger": NULL_LOGGER, **properties}
     return {"error_cb": lambda _error: None, **properties}
+
+
+@functools.cache
+def require_client_threads() -> None:
+    """Fail, once, unless a client's threads can be started: without them the client ends the whole process.
+
+    Raises
+    ------
+    Failure
+        They cannot.
+    """
+    require_threads(CLIENT_THREADS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet, refused_properties
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet, refused_properties, require_client_threads
 from driftway.worker.kafka.confluent.consumer import make_consumer
 from driftway.worker.kafka.confluent.fetcher import ConfluentFetcher
 from driftway.worker.kafka.confluent.member import ConfluentMember
@@ -24,9 +24,12 @@ def choose_client(client: str) -> tuple[str, str | None]:
     ------
     UsageFailure
         NATIVE was requested, and cannot be used here.
+    Failure
+        This process cannot start the threads of a client.
     """
     if client == PYTHON:
         return PYTHON, None
+    require_client_threads()
     from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.library import Unsupported
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import NO_MORE_THREADS, Failure, UsageFailure
 from driftway.worker.processes import run_in_processes, run_jobs
 from tests.unit.worker.spinner import complain, leave_a_file, square, vanish
 
@@ -48,6 +48,27 @@ def test_a_failing_job_ends_the_others() -> None:
 def test_a_process_that_vanishes_is_reported_in_one_sentence() -> None:
     with pytest.raises(Failure, match="ended without a result"):
         run_jobs(vanish, [1, 2], 2)
+
+
+def test_threads_that_cannot_be_started_are_reported_before_any_child_starts() -> None:
+    """No address space is large enough for these stacks, so that no thread can be started, as with `ulimit -u`."""
+    code = (
+        "import threading\n"
+        "from driftway.worker.errors import Failure\n"
+        "from driftway.worker.kafka.client_config import quiet\n"
+        "from driftway.worker.processes import ChildProcesses, run_jobs\n"
+        "from tests.unit.worker.spinner import leave_a_file, square\n"
+        "threading.stack_size(1 << 46)\n"
+        "for call in (lambda: run_jobs(square, [1, 2], 2), lambda: ChildProcesses(leave_a_file, ['never']),\n"
+        "             lambda: quiet({})):\n"
+        "    try:\n"
+        "        call()\n"
+        "    except Failure as failure:\n"
+        "        print(failure)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == (3 * f"{NO_MORE_THREADS}\n", "")
+    assert not (ROOT / "never").exists()
 
 
 def spinning() -> tuple[subprocess.Popen[str], list[psutil.Process]]:

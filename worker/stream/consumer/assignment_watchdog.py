@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, without_membership
 from driftway.worker.processes import run_in_processes
 from driftway.worker.settings import CONSUMER, WorkerSettings
@@ -61,4 +63,5 @@ class AssignmentWatchdog:
             now = time.monotonic()
             if now - checked_at >= min(max(first, checked_at - changed_at), MAX_SECONDS):
                 checked_at = now
-                run_in_processes(ensure_assigned, (self._group,), self._ended.is_set)
+                with contextlib.suppress(Failure):  # no process can be started now
+                    run_in_processes(ensure_assigned, (self._group,), self._ended.is_set)
