@@ -93,6 +93,11 @@ def with_file_shortage(sentence: str) -> str:
     return f"{sentence}; {cause}" if cause and cause not in sentence else sentence
 
 
+def no_topic(name: str, why: str = "") -> str:
+    """Say that a topic is not among those that the brokers show; `why` is the likely reason why there is none."""
+    return f"there is no topic {name}{f' ({why})' if why else ''}, or this principal may not describe it"
+
+
 def shown(text: str) -> str:
     """Make text safe for a terminal and a log: what it quotes from records and files may have control characters."""
     return "".join(c if c.isprintable() else "?" for c in text)

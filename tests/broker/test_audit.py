@@ -385,7 +385,7 @@ def test_an_audit_that_is_impossible_is_refused_with_the_reason(kafka: str) -> N
     scenario.group = unused = unique("group")
     done = audit(scenario)
     assert done.code == 2
-    assert f"there is no topic {scenario.prefix}.predictions: no worker of group {unused} has run" in done.stderr
+    assert f"there is no topic {scenario.prefix}.predictions (no worker of group {unused} has run" in done.stderr
     for name in (*OUTPUTS, "snapshots"):
         create_topic(kafka, f"{topic}.{scenario.group}.{name}", PARTITIONS)
     done = audit(scenario)
@@ -393,7 +393,7 @@ def test_an_audit_that_is_impossible_is_refused_with_the_reason(kafka: str) -> N
     assert "has committed no offset of" in done.stderr
     scenario.topic, scenario.group = unique("absent"), group
     done = audit(scenario)
-    assert (done.code, done.stderr) == (2, f"driftway: there is no topic {scenario.topic}\n")
+    assert (done.code, f"there is no topic {scenario.topic}, or this principal may" in done.stderr) == (2, True)
     scenario.bootstrap = "127.0.0.1:1"
     done = audit(scenario)
     assert done.code == 5

@@ -19,7 +19,7 @@ import pytest
 
 from driftway.learners.spec import Spec
 from driftway.worker.admin.audit import deployment
-from driftway.worker.errors import Unreachable
+from driftway.worker.errors import Unreachable, no_topic
 from driftway.worker.kafka import topics
 from driftway.worker.kafka.topics import create_topics, output_plan
 from driftway.worker.settings import ModelSettings, WorkerSettings
@@ -91,7 +91,7 @@ def test_a_wrong_option_of_a_worker_is_one_sentence(
 
 def test_a_missing_input_topic_names_the_command_that_creates_it(kafka: str, topic: str) -> None:
     words = sentence(worker(kafka, topic), 2)
-    assert words == f"driftway: there is no topic {topic}; `driftway topics create` creates it"
+    assert words == f"driftway: {no_topic(topic)}; `driftway topics create` creates it"
 
 
 def test_a_name_that_no_topic_can_have_is_refused(kafka: str) -> None:

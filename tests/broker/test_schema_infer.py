@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from driftway.worker.admin.schema.topic import first_records
+from driftway.worker.errors import no_topic
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Finished, driftway
 from tests.support.selection import slow_but
@@ -82,4 +83,7 @@ def test_a_missing_topic_is_reported_in_one_sentence(kafka: str) -> None:
     done = infer(kafka, empty)
     assert (done.code, done.stdout, done.stderr) == (1, "", f"driftway: there is nothing in {empty} yet\n")
     done = infer(kafka, "nowhere-at-all")
-    assert (done.code, done.stderr) == (2, "driftway: there is no topic nowhere-at-all, nor a file of that name\n")
+    assert (done.code, done.stderr) == (
+        2,
+        f"driftway: {no_topic('nowhere-at-all')}; there is no file of that name, either\n",
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, no_topic
 from tests.support.granted_topics import LEARNER, NEEDED, OUTPUTS, PASSWORD, GrantedTopics, scram
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
@@ -135,7 +135,7 @@ def test_commands_name_the_missing_right_to_a_group_or_to_rejections(guarded: Se
     place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, *scram(reader)
     for command in (("models", "show"), ("snapshot", "list")):
         assert "no right to READ or DESCRIBE the group" in sentence(driftway(*command, *place), 1)
-    rejected = f"there is no topic {case.topic}.{case.group}.rejected, or this principal may not describe it"
+    rejected = no_topic(f"{case.topic}.{case.group}.rejected")
     assert sentence(driftway("rejected", *place), 2) == rejected
 
 
@@ -153,7 +153,7 @@ def test_a_missing_acl_stops_the_worker_before_anything_is_written(guarded: Secu
     # One commit for all rows: the first rows may need neither an accuracy point nor a rejection.
     words = sentence(case.worker("--commit-interval", "10"), 1, 2)
     kind, name, _ = case.named(lacking)
-    assert "uthoriz" in words or words == f"there is no topic {name}; `driftway topics create` creates it"
+    assert "uthoriz" in words or words == f"{no_topic(name)}; `driftway topics create` creates it"
     if kind == "TOPIC":
         assert name in words
     case.require_nothing()
@@ -310,7 +310,7 @@ def test_mutual_tls_works_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
     case = GrantedTopics(broker, "alice")
     words = sentence(case.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
-    assert words == f"there is no topic {case.topic}; `driftway topics create` creates it"
+    assert words == f"{no_topic(case.topic)}; `driftway topics create` creates it"
     case.require_nothing()
     done = case.worker(env={"DRIFTWAY_X": certificate(folder, "alice")})
     assert done.code == 0, done.stderr

@@ -13,7 +13,7 @@ from confluent_kafka import Producer, TopicPartition
 
 from driftway.cli import main
 from driftway.producers.streams import open_stream
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, no_topic
 from driftway.worker.evaluation.training.topic import TopicPart, TopicRows
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.state import model_file
@@ -159,7 +159,7 @@ def test_rows_that_the_log_does_not_have_are_refused(
         assert not out.exists()
         return done.stderr.removeprefix("driftway: ").rstrip()
 
-    assert refusal(2) == f"there is no topic {topic}"
+    assert refusal(2) == no_topic(topic)
     create_topic(kafka, topic)
     assert refusal(1) == f"there is nothing to read: {topic}, partition 0 from 0 to 0"
     assert refusal(2, "--partition", "1") == f"topic {topic} has no partition 1, only 0 to 0"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.errors import no_topic
 from driftway.worker.wire.codec import read_json
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway
@@ -111,11 +112,11 @@ def test_a_record_that_no_worker_wrote_is_reported_in_one_sentence(kafka: str, v
 def test_missing_topics_are_reported_in_one_sentence(kafka: str, topic: str) -> None:
     for command in (("watch",), ("plot", "--out", "unused.png")):
         done = driftway(*command, "--input", topic, "--bootstrap", kafka)
-        assert (done.code, done.stderr) == (2, f"driftway: there is no topic {topic}\n")
+        assert (done.code, done.stderr) == (2, f"driftway: {no_topic(topic)}\n")
     create_topic(kafka, topic)
     done = driftway("watch", "--input", topic, "--bootstrap", kafka)
     assert done.code == 2
-    assert done.stderr.startswith(f"driftway: no worker has run on {topic} yet, or its outputs have other names: ")
+    assert done.stderr.startswith(f"driftway: no worker has run on {topic} yet, or this principal may not describe ")
     assert "--group" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, plural
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, no_topic, plural
 from driftway.worker.kafka.client_config import admin_client, require_broker, without_userinfo
 from driftway.worker.kafka.deadline import Deadline
 
@@ -168,19 +168,19 @@ def written_for(topics: Collection[str], input_topic: str, group: str | None = N
         There are no such outputs, or several groups have some.
     """
     if input_topic not in topics:
-        raise UsageFailure(f"there is no topic {input_topic}")
+        raise UsageFailure(no_topic(input_topic))
     if group is not None or named:
         found = Topics(input_topic, group or "", named)
         if found.accuracy not in topics:
             who = "no worker" if group is None else f"no worker of group {group}"
-            raise UsageFailure(f"there is no topic {found.accuracy}: {who} has run on {input_topic} yet")
+            raise UsageFailure(no_topic(found.accuracy, f"{who} has run on {input_topic} yet"))
         return found
     ours = re.compile(re.escape(input_topic) + r"\.([A-Za-z0-9_-]+)\.accuracy")
     groups = sorted(match[1] for match in map(ours.fullmatch, topics) if match)
     if not groups:
         raise UsageFailure(
-            f"no worker has run on {input_topic} yet, or its outputs have other names: a group with a dot in its name "
-            "must be given with --group, a prefix with --output-prefix"
+            f"no worker has run on {input_topic} yet, or this principal may not describe its outputs, or they have "
+            "other names: a group with a dot in its name must be given with --group, a prefix with --output-prefix"
         )
     if len(groups) > 1:
         raise UsageFailure(f"groups {', '.join(groups)} work on {input_topic}: choose one with --group")

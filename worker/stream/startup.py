@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer
 
-from driftway.worker.errors import Failure, UsageFailure, plural
+from driftway.worker.errors import Failure, UsageFailure, no_topic, plural
 from driftway.worker.kafka.client_config import quiet, refused_properties, require_broker
 from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
 from driftway.worker.kafka.error_handling import translated_errors
@@ -124,7 +124,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     cluster = require_broker(settings.bootstrap, settings.passthrough)
     present = partition_counts(cluster)
     if settings.input not in present:
-        raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` creates it")
+        raise UsageFailure(f"{no_topic(settings.input)}; `driftway topics create` creates it")
     require_not_own(settings, present)
     if settings.model.output_form in REGISTERED_OUTPUTS and not settings.model.output_schema:
         raise Failure(f"the schema of predictions in {settings.model.output_form} is not registered")

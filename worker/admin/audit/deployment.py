@@ -16,7 +16,7 @@ from driftway.worker.admin.input_records import (
     require_same_topics,
     require_uncut,
 )
-from driftway.worker.errors import Failure, UsageFailure, plural
+from driftway.worker.errors import Failure, UsageFailure, no_topic, plural
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, offset_of_group, open_reader, watermarks
@@ -50,7 +50,7 @@ class Deployment:
         self.settings = settings
         counts = present_topics(settings.bootstrap, settings.passthrough)
         if settings.input not in counts:
-            raise UsageFailure(f"there is no topic {settings.input}")
+            raise UsageFailure(no_topic(settings.input))
         self._topics = settings.topics.existing(counts)
         for name in self._topics.outputs():
             if name not in counts:
@@ -59,10 +59,8 @@ class Deployment:
                     settings.topics.challengers: " with --emit all",
                 }
                 more = with_options.get(name, "")
-                raise UsageFailure(
-                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input}{more} "
-                    "yet"
-                )
+                why = f"no worker of group {settings.group} has run on {settings.input}{more} yet"
+                raise UsageFailure(no_topic(name, why))
             if counts[name] < counts[settings.input]:
                 raise UsageFailure(
                     f"topic {name} has {plural(counts[name], 'partition')}, the input {counts[settings.input]}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
-from driftway.worker.errors import UsageFailure, plural
+from driftway.worker.errors import UsageFailure, no_topic, plural
 from driftway.worker.kafka.client_config import LARGEST_BATCH
 from driftway.worker.kafka.cluster import CLEANUP, MAX_MESSAGE, MIN_IN_SYNC, judged_settings
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT
@@ -25,7 +25,6 @@ RECORD_BYTES = 1_000
 """Room in a batch for the framing, key and headers of a chunk of a snapshot."""
 BATCH_BYTES = 1_000_000
 """The client's default of `batch.size`; a broker's limit is one of batches, and the client does not divide them."""
-HIDDEN = "or this principal may not describe it"
 NO_CONFIG = "its settings cannot be read (DESCRIBE_CONFIGS on the topic)"
 
 
@@ -40,8 +39,7 @@ def check_input(state: ClusterState, settings: WorkerSettings, commands: Command
         return Finding(GROUP, "input", ERROR, str(error), exit_code=error.exit_code)
     if name not in state.topics:
         command = commands.create_topics(name, max(1, len(state.brokers)))
-        sentence = f"there is no topic {name}, {HIDDEN}"
-        return Finding(GROUP, "input", ERROR, sentence, command, UsageFailure.exit_code)
+        return Finding(GROUP, "input", ERROR, no_topic(name), command, UsageFailure.exit_code)
     return Finding(GROUP, "input", OK, f"{name} has {plural(state.partitions[name], 'partition')}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from driftway.worker.cli.options import client_options, group_of_outputs
-from driftway.worker.errors import UsageFailure, plural
+from driftway.worker.errors import UsageFailure, no_topic, plural
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     passthrough = parse_properties(given["properties"], given["client_properties"])
     topics, counts = chosen(given["bootstrap"], passthrough, given)
     if topics.rejected not in counts:
-        raise UsageFailure(f"there is no topic {topics.rejected}, or this principal may not describe it")
+        raise UsageFailure(no_topic(topics.rejected))
     place = given["bootstrap"], passthrough, topics
     if send_again:
         if not kinds:

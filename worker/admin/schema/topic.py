@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from driftway.worker.admin.watch.topic_tail import LogEnds
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, no_topic
 from driftway.worker.kafka.client_config import READER
 from driftway.worker.kafka.log_reader.records import RecordColumns, RecordStream
 from driftway.worker.kafka.topics import present_topics
@@ -53,7 +53,7 @@ def first_records(bootstrap: str, passthrough: Mapping[str, Any], client: str, t
     """
     counts = present_topics(bootstrap, passthrough)
     if topic not in counts:
-        raise UsageFailure(f"there is no topic {topic}, nor a file of that name")
+        raise UsageFailure(f"{no_topic(topic)}; there is no file of that name, either")
     config = SampleReader(bootstrap, dict(passthrough))
     ends = LogEnds(bootstrap, passthrough).of({topic: counts[topic]})
     found: dict[int, RecordColumns] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from driftway.learners.spec import Spec
 from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, counted, last_record
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, no_topic
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, offset_of_group, open_reader, watermarks
@@ -110,16 +110,15 @@ def find_partitions(
     """
     counts = present_topics(settings.bootstrap, settings.passthrough)
     if settings.input not in counts:
-        raise UsageFailure(f"there is no topic {settings.input}")
+        raise UsageFailure(no_topic(settings.input))
     if partition is not None and partition >= counts[settings.input]:
         raise UsageFailure(
             f"there is no partition {partition} of {settings.input}: it has 0 to {counts[settings.input] - 1}"
         )
     snapshots = settings.topics.snapshots
     if snapshots not in counts and not new:
-        raise UsageFailure(
-            f"there is no topic {snapshots}: no worker of group {settings.group} has run on {settings.input} yet"
-        )
+        why = f"no worker of group {settings.group} has run on {settings.input} yet"
+        raise UsageFailure(no_topic(snapshots, why))
     partitions = range(counts[settings.input]) if partition is None else [partition]
     deadline = Deadline(ASK_SECONDS)
     found = []

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, shown
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, no_topic, shown
 from driftway.worker.evaluation.rows import MISSING, NO_LABEL, MissingValueFillers, RowCounts
 from driftway.worker.evaluation.training.bounds import OffsetBound
 from driftway.worker.evaluation.training.rows import Blocks
@@ -114,7 +114,7 @@ class TopicRows:
     ) -> None:
         counts = present_topics(bootstrap, passthrough)
         if part.topic not in counts:
-            raise UsageFailure(f"there is no topic {part.topic}")
+            raise UsageFailure(no_topic(part.topic))
         n = counts[part.topic]
         if part.partition is not None and part.partition >= n:
             raise UsageFailure(f"topic {part.topic} has no partition {part.partition}, only 0 to {n - 1}")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, no_topic
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, message_of, query, translated_errors
 from driftway.worker.kafka.log_reader.reader import (
@@ -131,7 +131,7 @@ class Promoter(BackgroundThread):
         topic = self._settings.topics.accuracy
         if count := partitions_of(reader, topic, Deadline(ASK_SECONDS)):
             return count
-        raise Failure(f"there is no topic {topic}")
+        raise Failure(no_topic(topic))
 
     def _read_back(self, reader: Consumer, rule: PromotionRule, partitions: int) -> dict[PartitionId, int]:
         """Read each partition's first points under the plan and its champion, and the newest; return where to go on."""
