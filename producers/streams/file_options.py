@@ -11,6 +11,14 @@ from driftway.worker.errors import UsageFailure
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " "}
 DECIMALS = {"point": ".", "comma": ","}
+OPTIONS = "missing_values", "columns", "separator", "decimal", "encoding", "width"
+USED = (
+    {".csv": frozenset(OPTIONS) - {"width"}, ".arff": frozenset({"encoding"})}
+    | dict.fromkeys((".svm", ".libsvm", ".svmlight"), frozenset({"missing_values", "encoding", "width"}))
+    | dict.fromkeys((".parquet", ".arrow", ".feather"), frozenset({"missing_values"}))
+    | dict.fromkeys((".jsonl", ".ndjson", ".json"), frozenset[str]())
+)
+"""Format -> the options that it uses; others are as CSV."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,12 @@ class FileOptions:
     encoding: str = ""
     width: int | None = None
     times: Mapping[str, float] = field(default_factory=dict)
+
+    def without_effect(self, form: str) -> list[str]:
+        """Say which of the options that were given are not for files of a format, one of the endings of names."""
+        used = USED.get(form, USED[".csv"])
+        unused = [f"--{name.replace('_', '-')}" for name in OPTIONS if name not in used and getattr(self, name)]
+        return [f"a file of this format does not use {', '.join(unused)}"] if unused else []
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> FileOptions:

@@ -173,7 +173,7 @@ def open_file(
     if held in EVENTS:
         from driftway.producers.streams.event_files.plain_events import PlainEvents
 
-        return PlainEvents(open_raw(path, drop), labels, how_else)
+        return PlainEvents(open_raw(path, drop, options=options), labels, how_else)
     missing = MissingWords(options.missing_values, {label or DEFAULT_LABEL: labels or ()})
     table = _open_table(path, held, options, missing)
     table.times = options.times
@@ -225,7 +225,9 @@ def open_raw(
     if held in EVENTS:
         from driftway.producers.streams.event_files.json_lines import JsonLines
 
-        return JsonLines(path, drop)
+        lines = JsonLines(path, drop)
+        lines.notes += tuple(options.without_effect(held))
+        return lines
     from driftway.producers.streams.event_files.table_rows import TableRows
 
     kept = {**(values or {}), **({} if label is None or labels is None else {label: labels})}
@@ -236,7 +238,13 @@ def open_raw(
 
 
 def _open_table(path: Path, base: str, options: FileOptions, missing: MissingWords) -> Table:
-    """Open a file with columns, of one of the formats `TABLES`."""
+    """Open a file with columns, of one of the formats `TABLES`, with a note if it does not use all options."""
+    table = _table_of(path, base, options, missing)
+    table.notes += options.without_effect(base)
+    return table
+
+
+def _table_of(path: Path, base: str, options: FileOptions, missing: MissingWords) -> Table:
     if base in (".csv", ".tsv"):
         from driftway.producers.streams.tables.csv_table import CsvTable
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from driftway.producers.streams import ENDINGS, GENERATORS, open_stream
 from driftway.worker.errors import UsageFailure
@@ -68,3 +70,28 @@ def test_real_streams_have_the_documented_shape(real_streams: RealStreams) -> No
         stream = open_stream(name, data_dir=real_streams.data_dir(name))
         assert stream.n_features == features
         assert sum(len(block.y) for block in stream.blocks()) == rows
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.arff", "a.svm", "a.parquet", "a.jsonl"])
+def test_options_that_a_file_does_not_use_are_noted(name: str, tmp_path: Path) -> None:
+    texts = {
+        "a.csv": "a,y\n1,0\n2,1\n",
+        "a.arff": "@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n",
+        "a.svm": "0 1:1\n1 1:2\n",
+        "a.jsonl": '{"x":[1],"y":0}\n{"x":[2],"y":1}\n',
+    }
+    path = tmp_path / name
+    if name in texts:
+        path.write_text(texts[name], encoding="ascii")
+    else:
+        parquet.write_table(pa.table({"a": [1.0, 2.0], "y": [0, 1]}), path)
+    given = {"missing_values": "-9", "separator": ",", "decimal": "point", "encoding": "ascii", "width": 1}
+    unused = {
+        "a.csv": "--width",
+        "a.arff": "--missing-values, --separator, --decimal, --width",
+        "a.svm": "--separator, --decimal",
+        "a.parquet": "--separator, --decimal, --encoding, --width",
+        "a.jsonl": "--missing-values, --separator, --decimal, --encoding, --width",
+    }[name]
+    assert open_stream(str(path), reading=given).notes[-1] == f"a file of this format does not use {unused}"
+    assert not any("does not use" in note for note in open_stream(str(path)).notes)
