@@ -60,7 +60,10 @@ STREAMS_PLACE = [(f"__streams.errors.{name}", name) for name in ("topic", "parti
 EXCEPTION_CLASS = b"driftway.RejectedEvent"
 """Stands where a Java program has the class of the exception."""
 
-SHORTER = NOT_JSON.encode(), NOT_OBJECT.encode(), UNKNOWN_ID.encode()
+SHORTER = (
+    *(reason.encode() for reason in (NOT_JSON, NOT_OBJECT, UNKNOWN_ID)),
+    *(f"{form}: not in the registry's format".encode() for form in ("avro", "protobuf", "json-schema")),
+)
 """Reasons as earlier versions wrote them. Now more may follow: what the value begins with, that a label has no time."""
 KINDS = {
     "null value": "null",

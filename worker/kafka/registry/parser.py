@@ -34,6 +34,7 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
 }
 NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
 """Module that decodes each format; imported at the start, so that no event waits for it or finds it missing."""
+NO_PREFIX = "a zero byte and the schema's id of four bytes must come first, not in a header"
 MOST_REFUSED = 10_000
 """Number of unusable schema ids to remember; a topic of arbitrary bytes has ever new ones."""
 
@@ -69,7 +70,7 @@ class Parser:
             The registry refuses to answer, or is no registry.
         """
         if len(value) < HEADER_BYTES or value[0] != MAGIC:
-            raise Reject(f"{self._form}: {FORMAT}")
+            raise Reject(f"{self._form}: {FORMAT}: {NO_PREFIX}")
         number = schema_id_of(value)
         try:
             return self._reader(number)(value)

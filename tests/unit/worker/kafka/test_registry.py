@@ -21,7 +21,7 @@ from driftway.worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
 from driftway.worker.wire import codec
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Reject, Target
-from driftway.worker.wire.rejections import kind_of
+from driftway.worker.wire.rejections import in_earlier_words, kind_of
 from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.support import registered
@@ -98,7 +98,9 @@ def test_a_schema_is_asked_for_once(stub, form):
 @pytest.mark.parametrize("value", [b"", b"\0\0\0\0", b'{"x": 1}', b"\1" + bytes(20)])
 def test_other_bytes_are_not_in_the_format(stub, form, value):
     reason = refusal(make_parser(form, stub.url, {}), value)
-    assert reason == f"{form}: not in the registry's format"
+    said = f"{form}: not in the registry's format"
+    assert reason == f"{said}: a zero byte and the schema's id of four bytes must come first, not in a header"
+    assert in_earlier_words([("reason", reason.encode())], said.encode()) == (("reason", said.encode()),)
     assert kind_of(reason) == "registry"
     assert stub.asked == []
 
@@ -232,7 +234,8 @@ def test_a_schema_of_events_reads_what_was_parsed(stub):
     found = reader.decode(Records(0, np.arange(3), ListColumn(values), ListColumn([None] * 3), stamps))
     assert found.X[0].tolist() == [0.1, -12.34, 2.0, 12 + 30 / 60 + 5.25 / 3600, 0.0, 1.0]
     assert found.y[0] == 1.0
-    assert found.reasons == {1: "avro: not in the registry's format", 2: "avro: value does not fit its schema"}
+    assert found.reasons[1].startswith("avro: not in the registry's format: a zero byte")
+    assert found.reasons[2] == "avro: value does not fit its schema"
 
 
 def test_a_schema_that_refers_to_the_web_is_not_fetched(stub):
