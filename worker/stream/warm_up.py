@@ -8,7 +8,6 @@ that both need is compiled once (`driftway.learners.engine.kernel_cache`).
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import threading
@@ -38,7 +37,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire import packed
-from driftway.worker.wire.codec import JSON, PACKED, encode_events
+from driftway.worker.wire.codec import JSON, PACKED, encode_events, write_json
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
 from driftway.worker.wire.registered.framing import BINARY_OUTPUTS
@@ -287,4 +286,4 @@ def _scratch_events(settings: ModelSettings) -> list[bytes]:
     if settings.form == PACKED:
         return packed.encode_events(np.full((2, d), 0.5), np.array([0.0, np.nan]))
     x = dict.fromkeys(known.names, 0.5) if known and known.names else [0.5] * d
-    return [json.dumps(event).encode() for event in ({"id": 0, "x": x, "y": 0}, {"id": 1, "x": x})]
+    return [write_json(event) for event in ({"id": 0, "x": x, "y": 0}, {"id": 1, "x": x})]
