@@ -243,17 +243,24 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Update the mixture and each expert, then the history: all of them scored the row on the old scales.
 
-    Neither a wild target nor the one after it, which was forecast from it, is learned from.
+    Neither a wild target nor the one after it, which was forecast from it, is learned from. Nor is any as long as all
+    targets are equal, since their deviation is not known yet.
     """
     target, history = bounded(y, LARGEST), memory.history
     wild = is_wild(history, target)
-    if not wild and history.wild[0] == 0:
+    if is_instructive(wild, history):
         level = in_deviations(target, memory)
         stacking.update_stacking(memory.stacking, level)
         if p.forests:
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         teach(target, p, memory)
     move_on(target, wild, p, memory)
+
+
+@fragment
+def is_instructive(wild: bool, history: TargetHistory) -> bool:
+    """Whether the experts and the mixtures learn from the next target."""
+    return not wild and history.wild[0] == 0 and history.squares[NOW] > 0.0
 
 
 @fragment
@@ -279,7 +286,7 @@ def learn_delayed(
     """As `learn`, but the mixtures are updated by the cached forecasts. Shapes: cached_prediction f4[o]."""
     target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
     wild = is_wild(history, target)
-    if not wild and history.wild[0] == 0:
+    if is_instructive(wild, history):
         for e in range(forecasts.shape[0]):
             now[e] = forecasts[e]
             forecasts[e] = cached_prediction[e]
@@ -297,7 +304,7 @@ def learn_delayed(
 def move_on(target: float, wild: bool, p: RegressionNumbers, memory: RegressionState) -> None:
     """Add the target to the history; least squares in blocks follow the scale, unless it is another one."""
     history, mean, (before, _) = memory.history, memory.history.mean[NOW], scales(memory.history)
-    known = history.rows[NOW] > 0
+    known = history.squares[NOW] > 0.0
     replaced = advance(history, target, wild)
     if p.blocks and known and not wild and not replaced:
         after, _ = scales(history)
@@ -326,7 +333,7 @@ def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
         step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared
         for j in range(u.shape[0]):
             memory.step[m, j] += step * u[j]
-    if p.blocks and memory.history.rows[NOW] > 0:
+    if p.blocks:
         block_least_squares.learn_row(memory.blocks, level, skipped)
     if p.squares:
         fold(memory.level, memory.level_P, z, level, memory.k_level, skipped)

@@ -131,11 +131,15 @@ def test_block_least_squares_equal_the_oracle(d: int, blocks: int) -> None:
     np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
 
 
-def errors_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the squared error of each row."""
+def forecasts_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     score = np.empty((len(X), 1))
     create("auto", X.shape[1], task="regression").predict_then_update(X, y, score)
-    return (score[:, 0] - y) ** 2
+    return score[:, 0]
+
+
+def errors_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the squared error of each row."""
+    return (forecasts_on(X, y) - y) ** 2
 
 
 def linear_targets(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +152,20 @@ def linear_targets(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
 @cache
 def clean_errors() -> np.ndarray:
     return errors_on(*linear_targets())
+
+
+@pytest.mark.parametrize("d", [5, 100])
+@pytest.mark.parametrize("unit", [2.0**20, 2.0**-20])
+def test_the_unit_of_the_targets_makes_no_difference_from_the_second_on(d: int, unit: float) -> None:
+    """Nothing is learned from the first target, whose deviation is not known. Powers of 2 round alike."""
+    X = noise(300, d)
+    y = X[:, :5].sum(axis=1)
+    np.testing.assert_array_equal(forecasts_on(X, unit * y), unit * forecasts_on(X, y))
+
+
+@pytest.mark.parametrize("d", [5, 100])
+def test_a_constant_target_is_forecast_exactly(d: int) -> None:
+    assert (forecasts_on(noise(100, d), np.full(100, 7.0))[1:] == 7.0).all(), "the second forecast was 12.3"
 
 
 @pytest.mark.parametrize("at", [100, 1000, 5000])

@@ -301,9 +301,9 @@ class Targets:
 
     def learn(self, z, y):
         z, y = [*z, 1.0], bounded(y, 1e100)
-        if not self.past.wild(y) and not self.past.after_wild:
+        if not self.past.wild(y) and not self.past.after_wild and self.past.scale.squares > 0.0:
             self.teach(z, y)
-        wild, known = self.past.wild(y), self.past.scale.rows > 0
+        wild, known = self.past.wild(y), self.past.scale.squares > 0.0
         mean, deviation = self.past.scale.mean, self.past.of_levels()
         replaced = self.past.learn(y)
         if self.wide and known and not wild and not replaced:
@@ -325,5 +325,5 @@ class Targets:
             expert.learn(with_products(z, u), change)
         for expert in self.on_levels:
             expert.learn(z, level)
-        if self.wide and self.past.scale.rows > 0:
+        if self.wide:
             self.wide.learn(u, level)
