@@ -18,7 +18,7 @@ START = "> **Found.** "
 FOUND = {
     "auto.md": "On 26 whole streams, `auto` with its defaults was never more than 0.3 points of accuracy below the "
     "best single learner, and its log loss was below that of every peer of River and MOA. Of the eight claims below, "
-    "four do not hold: three by at most 0.14 points, and one by 8 % of the error.",
+    "four do not hold: three by at most 0.14 points, and one by 5 % of the error.",
     "auto-ablation.md": "Each family of experts in `auto` helps on some streams: without forests it loses up to 3.0 "
     "points of accuracy, without nearest neighbours up to 3.6, and without the history of labels up to 68 points. "
     "Pausing the forests while they do not help loses at most 0.1 points and saves up to 52 % of the time.",
