@@ -140,24 +140,20 @@ class ConfluentSink(KafkaSink):
         """Record a fatal error, which the client raises from whichever call comes next."""
         from confluent_kafka import KafkaError, KafkaException
 
-        from driftway.worker.kafka.error_handling import fatal_error
+        from driftway.worker.kafka.error_handling import reported_fatal_error
 
         try:
-            yield
+            with reported_fatal_error(self._producer):
+                yield
         except KafkaException as failure:
             if not failure.args[0].fatal():
                 raise
             self._fatal_error(failure.args[0])
         except SystemError as failure:
-            # The client ran a callback with its exception still set. It is the cause, unless a callback cleared it.
-            cause = failure.__cause__
-            if isinstance(cause, KafkaException) and cause.args[0].fatal():
-                self._fatal_error(cause.args[0])
-            elif cause is None:
-                unknown = KafkaError(KafkaError._FATAL, "the client failed for good and gave no reason", fatal=True)
-                self._fatal_error(fatal_error(self._producer) or unknown)
-            else:
+            if failure.__cause__ is not None:
                 raise
+            # A producer that is not transactional cannot be asked for its fatal error.
+            self._fatal_error(KafkaError(KafkaError._FATAL, "it failed for good and gave no reason", fatal=True))
 
     def _on_delivery(self, due: float, error: Any, _message: object) -> None:
         if error is not None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from driftway.worker.wire.writer import Column
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
+PLAIN_FIELDS = {"features": "x", "label": "y", "id": "id", "time": "t"}
+"""What a field of an event without a schema holds -> the field's name."""
 MAX_FEATURES = 10_000
 """Most features that a first event may fix as the partition's schema, so that a hostile event cannot exhaust memory: a
 second-order learner holds d x d numbers. --features N allows any number."""

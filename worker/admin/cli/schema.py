@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from driftway.worker.wire.schema.paths import Path
 
 ROWS = 1000
-PLAIN_NAMES = {"label": "y", "id": "id", "time": "t"}
-"""Fields of events in the plain form."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -118,6 +116,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     from driftway.worker.admin.schema.proposal import propose, propose_with_later
     from driftway.worker.admin.schema.scan import scan_events
     from driftway.worker.wire.codec import write_json
+    from driftway.worker.wire.events import PLAIN_FIELDS
     from driftway.worker.wire.schema.paths import Path
 
     known: dict[str, Path | None] = {
@@ -130,7 +129,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     asked = [path for path in known.values() if path is not None]
     found = scan_events(values, given["envelope"], asked, headers)
     _require_rows(found, name)
-    as_plain = all(path is None or str(path) == PLAIN_NAMES[key] for key, path in known.items())
+    as_plain = all(path is None or str(path) == PLAIN_FIELDS[key] for key, path in known.items())
     if 2 * found.plain > found.events and given["envelope"] is None and as_plain:
         click.echo(f"{name}: {render.no_schema(found)}", err=True)
         plain = {"plain": True, "event": {}, "events": render.counts(found)}

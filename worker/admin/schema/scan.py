@@ -9,7 +9,7 @@ from typing import Any
 
 from driftway.worker.admin.schema.values import LABELS, is_code, number_in, time_in, word_of
 from driftway.worker.wire.codec import LONGEST_EXACT, parse_exactly, parse_json
-from driftway.worker.wire.events import MAX_FEATURES, Reject
+from driftway.worker.wire.events import MAX_FEATURES, PLAIN_FIELDS, Reject
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
 from driftway.worker.wire.schema.decoder import beside_row, row_of
@@ -20,7 +20,7 @@ DEEP = 16
 """Objects are walked this many levels deep; deeper ones count as lists."""
 MOST_PATHS = MAX_FEATURES
 """Maximum number of fields scanned, so that events whose field names are data cannot exhaust memory."""
-PLAIN = {"x", "id", "t"}
+PLAIN = frozenset(PLAIN_FIELDS.values())
 ATTRIBUTE, VERSION = "ce_", "ce_specversion"
 """Beginning of the headers that are attributes of a CloudEvent, and the one that each CloudEvent has."""
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)

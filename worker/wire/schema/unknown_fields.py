@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from driftway.worker.errors import shown
-from driftway.worker.wire.events import Records, Reject
+from driftway.worker.wire.events import PLAIN_FIELDS, Records, Reject
 from driftway.worker.wire.schema.decoder import row_of
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path, look_up
 from driftway.worker.wire.schema.schema import PAYLOAD, EventSchema
@@ -20,8 +20,6 @@ LONGEST_NAME = 200
 """Most characters of a field that is counted separately."""
 OTHER = "@other"
 """Stands for all other fields; no path of a field is written like this."""
-PLAIN = (("x",), ("y",), ("id",), ("t",))
-"""The fields of events without a schema."""
 
 Steps: TypeAlias = tuple[str, ...]
 
@@ -50,7 +48,7 @@ class UnknownFields:
 
     def __init__(self, schema: EventSchema | None, loads: Callable[[bytes], Any]) -> None:
         self._envelope, self._loads = "" if schema is None else schema.envelope, loads
-        self._objects = _objects(PLAIN if schema is None else _ways(schema))
+        self._objects = _objects([(name,) for name in PLAIN_FIELDS.values()] if schema is None else _ways(schema))
         self._names: dict[Steps, str] = {}
         self._others_counted = False
 
