@@ -8,8 +8,9 @@ import math
 from typing import Any, NamedTuple
 
 from driftway.learners.auto.forests import class_forest
+from driftway.learners.auto.forests.binning import Bulk, follow, quantize
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
-from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
+from driftway.learners.auto.forests.trees import NODES, OBSERVED
 from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.mixing import MixingState, mix, update_mixing
 from driftway.learners.contract import Array, kernel, part, scratch
@@ -35,6 +36,7 @@ class ClassForests(NamedTuple):
     mixing: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
     alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
     usage: Any = part(Usage, "whether the forests are used")
+    bulk: Any = part(Bulk, "where most values of the features are, which the bins follow")
     bins: Array = scratch("f8[n]", "bins of the row's features")
     first: Array = scratch("f8[K]", "the score of the first mixture")
     without: Array = scratch("f8[K]", "that of the second one without the forests")
@@ -51,6 +53,7 @@ def sizes(n: int, K: int, used: bool) -> Sizes:
         "A": A,
         "m": m,
         "c": n,
+        "a": n * used,
         "B": BINS,
         "F": mixed,
         "G": 2 * mixed,
@@ -73,7 +76,7 @@ def add(forests: ClassForests, z: Array, S: Array) -> None:
         forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
     if forests.usage.used[0] == 1:
-        quantize(z, forests.bins, BINS)
+        quantize(forests.bulk, z, forests.bins, BINS)
         class_forest.predict(forests.careful, forests.bins, raw[1])
         class_forest.predict(forests.moderate, forests.bins, raw[2])
         class_forest.predict(forests.eager, forests.bins, raw[3])
@@ -128,6 +131,7 @@ def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -
     """
     without = update_mixing(forests.alone, forests.without, y, late)
     if forests.usage.used[0] == 1:
+        follow(forests.bulk)
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from driftway.learners.auto import stacking
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.forests import target_forest
+from driftway.learners.auto.forests.binning import Bulk, follow, quantize
 from driftway.learners.auto.forests.target_forest import BINS, TREES, TargetForest
-from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns, quantize
+from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns
 from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import FAR, NOW, TargetHistory, scales
@@ -35,6 +36,7 @@ class TargetForests(NamedTuple):
     left_history: Any = part(TargetForest, "the same with the last targets as features")
     mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
     usage: Any = part(Usage, "whether the forests are used")
+    bulk: Any = part(Bulk, "where most values of the features are, which the bins follow")
     inputs: Array = scratch("f8[c]", "the features")
     bins: Array = scratch("f8[c]", "their bins")
     present: Array = scratch("f8[F]", "the present forecasts, while cached ones stand in their place")
@@ -49,6 +51,7 @@ def sizes(n: int, used: bool) -> Sizes:
         "A": min(COUNTS // (TREES * m * BINS), SLOTS),
         "m": m,
         "c": 1 + n + PAST,
+        "a": (1 + n + PAST) * used,
         "B": BINS,
         "F": (1 + FORESTS) * used,
     }
@@ -77,7 +80,7 @@ def add(forests: TargetForests, first: float, last: float, z: Array, history: Ta
         inputs[1 + j] = z[j]
     for i in range(PAST):
         inputs[1 + n + i] = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
-    quantize(inputs, bins, BINS)
+    quantize(forests.bulk, inputs, bins, BINS)
     forecasts[1] = target_forest.forecast(forests.level, bins)
     forecasts[2] = target_forest.forecast(forests.history, bins)
     forecasts[3] = last + target_forest.forecast(forests.change, bins) * (of_changes / of_level)
@@ -133,6 +136,7 @@ def teach(forests: TargetForests, level: float, last: float, history: TargetHist
     bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
     left = level - forests.mixing.forecasts[0]
     change = bounded((level - last) * (of_level / of_changes), FAR)
+    follow(forests.bulk)
     target_forest.learn(forests.level, bins, level, Columns(1, n))
     target_forest.learn(forests.history, bins, level, Columns(1, n + PAST))
     target_forest.learn(forests.change, bins, change, Columns(1, n + PAST))

@@ -47,14 +47,6 @@ class Trees(NamedTuple):
 
 
 @kernel
-def quantize(x: Array, bins: Array, count: int) -> None:
-    """Write each feature's bin, 0 .. count - 1, finer near 0 than far from it. Shapes: x f8[n or more], bins f8[n]."""
-    for j in range(bins.shape[0]):
-        place = int((0.5 + 0.5 * x[j] / (1.0 + abs(x[j]))) * count)
-        bins[j] = min(max(place, 0), count - 1)
-
-
-@kernel
 def find_leaves(trees: Trees, bins: Array) -> None:
     """Write the leaf of the row in each tree. Shapes: bins f8[w or more]."""
     for t in range(trees.leaf.shape[0]):

@@ -17,7 +17,7 @@ from tests.support.oracle.auto.experts import (
     rival,
     sigmoid,
 )
-from tests.support.oracle.auto.forests import ClassForest, Usage, bins_of
+from tests.support.oracle.auto.forests import Bulk, ClassForest, Usage
 from tests.support.oracle.protocol import inner
 
 
@@ -65,19 +65,20 @@ class Forests:
         self.forests = [ClassForest(K, seed + 1 + i, n, growth) for i, growth in enumerate(self.GROWTHS)]
         self.mixture = Mixture(4, [1.0] + [0.0] * 7, 35.0)
         self.alone = Mixture(1, [1.0, 0.0], 35.0)
-        self.usage = Usage(0.01, 1)
+        self.usage, self.bulk = Usage(0.01, 1), Bulk(n)
 
     def score(self, z, S):
         if not self.usage.used:
             return self.alone.mixed([S])
-        bins = bins_of(z[:-1], ClassForest.BINS)
+        bins = self.bulk.bins(z[:-1], ClassForest.BINS)
         return self.mixture.mixed([S, *(forest.say(bins) for forest in self.forests)])
 
     def learn(self, z, S, y):
         before = self.score(z, S)
         if self.usage.used:
-            bins = bins_of(z[:-1], ClassForest.BINS)
+            bins = self.bulk.bins(z[:-1], ClassForest.BINS)
             self.mixture.learn([S, *(forest.say(bins) for forest in self.forests)], y)
+            self.bulk.learn(z[:-1])
             for forest in self.forests:
                 forest.learn(bins, y)
         self.usage.judge(loss_of(self.alone.mixed([S]), y), loss_of(before, y))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, sqrt
 
 from tests.support.oracle.auto.experts import Window
-from tests.support.oracle.auto.forests import TargetForest, Usage, bins_of
+from tests.support.oracle.auto.forests import Bulk, TargetForest, Usage
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
 
@@ -221,12 +221,14 @@ class Forests:
     def __init__(self, n, seed):
         kinds = [range(1, 1 + n), range(1, 4 + n), range(1, 4 + n), range(1 + n), range(1, 4 + n)]
         self.forests = [TargetForest(seed + i, columns, n) for i, columns in enumerate(kinds)]
-        self.stacking, self.usage = Stacking(6), Usage(0.01, 0)
+        self.stacking, self.usage, self.bulk = Stacking(6), Usage(0.01, 0), Bulk(n + 4)
         self.stacking.share = [1.0] + [0.0] * 5
 
+    def inputs(self, z, past, first):
+        return [first, *z[:-1], *(bounded(past.level(y), 10.0) for y in past.last[:3])]
+
     def bins(self, z, past, first):
-        lags = [bounded(past.level(y), 10.0) for y in past.last[:3]]
-        return bins_of([first, *z[:-1], *lags], TargetForest.BINS)
+        return self.bulk.bins(self.inputs(z, past, first), TargetForest.BINS)
 
     def said(self, z, past, first, last):
         level, history, change, left, left_history = (f.say(self.bins(z, past, first)) for f in self.forests)
@@ -241,6 +243,7 @@ class Forests:
         if self.usage.used:
             bins = self.bins(z, past, first)
             self.stacking.learn(self.said(z, past, first, last), level)
+            self.bulk.learn(self.inputs(z, past, first))
             for forest, y in zip(self.forests, (level, level, change, level - first, level - first), strict=True):
                 forest.learn(bins, y)
         self.usage.judge((level - first) ** 2, (level - both) ** 2)
