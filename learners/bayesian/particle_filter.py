@@ -33,7 +33,7 @@ FAR = 700.0
 """Bound of a particle's margin: exp overflows from 710 on."""
 
 
-class Swarming(Parameters):
+class ParticleFilterParameters(Parameters):
     """Parameters of `particle_filter` and `ossl_gap`."""
 
     prior_var: float = start_variance()
@@ -74,7 +74,7 @@ class ParticleFilter(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    class Params(Swarming):
+    class Params(ParticleFilterParameters):
         particles: int = integer(200, "N, number of particles.", at_least=1)
 
     def rule(self) -> UpdateRule:
@@ -98,7 +98,7 @@ class Swarm(NamedTuple):
 
 
 def scatter_first(p: Any, state: State) -> None:
-    """Draw the initial particles of a learner whose parameters are `Swarming`."""
+    """Draw the initial particles of a learner whose parameters are `ParticleFilterParameters`."""
     seed(state["generator"], np.uint64(p.seed))
     scatter(state["particle"], math.sqrt(p.prior_var), state["generator"])
 

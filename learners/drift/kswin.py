@@ -58,7 +58,7 @@ class KSWIN(Detector):
 
     def rule(self) -> DetectorRule:
         p = self.parameters
-        given = Comparison(p.window, p.stat, steps_apart(p.stat, p.alpha))
+        given = KSWINNumbers(p.window, p.stat, steps_apart(p.stat, p.alpha))
         return DetectorRule(detect, given, Recent, {"window": p.window, "older": p.window - p.stat, "stat": p.stat})
 
     def initialise(self) -> None:
@@ -77,7 +77,7 @@ def steps_apart(n: int, alpha: float) -> int:
     return n + 1
 
 
-class Comparison(NamedTuple):
+class KSWINNumbers(NamedTuple):
     """Parameters of `kswin`."""
 
     window: int
@@ -98,7 +98,7 @@ class Recent(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: Comparison, memory: Recent) -> int:
+def detect(error: float, p: KSWINNumbers, memory: Recent) -> int:
     """Add an error or a loss; non-finite ones are skipped."""
     rows, ring = memory.rows, memory.ring
     if error - error != 0.0:  # inf - inf and nan - nan are nan
@@ -125,7 +125,7 @@ def detect(error: float, p: Comparison, memory: Recent) -> int:
 
 
 @fragment
-def draw(p: Comparison, memory: Recent) -> None:
+def draw(p: KSWINNumbers, memory: Recent) -> None:
     """Draw from the older rows without replacement."""
     n = p.window - p.stat
     for i in range(n):

@@ -38,10 +38,10 @@ class PageHinkley(Detector):
 
     def rule(self) -> DetectorRule:
         p = self.parameters
-        return DetectorRule(detect, Rise(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)), Sums)
+        return DetectorRule(detect, PageHinkleyNumbers(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)), Sums)
 
 
-class Rise(NamedTuple):
+class PageHinkleyNumbers(NamedTuple):
     """Parameters of `page_hinkley`."""
 
     delta: float
@@ -61,7 +61,7 @@ class Sums(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: Rise, memory: Sums) -> int:
+def detect(error: float, p: PageHinkleyNumbers, memory: Sums) -> int:
     """Add an error or a loss; one that is not finite, or would make the sums so, is skipped."""
     rows, mean, up, down = memory
     moved = mean[0] + (error - mean[0]) / (rows[0] + 1.0)

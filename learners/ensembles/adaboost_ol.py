@@ -21,7 +21,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.random import Words, seed, uniform
@@ -71,7 +71,7 @@ class AdaBoostOL(Ensemble):
         p = self.parameters
         if p.mode == "weight" and not self.members.rule.uses_weight:
             raise ParameterError(f"mode must be sample with {self.base.name}, which does not weigh rows, got 'weight'")
-        own = Boosting(p.mode == "sample", p.deterministic)
+        own = AdaBoostOLNumbers(p.mode == "sample", p.deterministic)
         return self.around(*build_fragments(self.expert), AdaBoostOLState, classes=False, own=own)
 
     def initialise(self) -> None:
@@ -80,7 +80,7 @@ class AdaBoostOL(Ensemble):
         self.state["prefix"][0] = self.most - 1
 
 
-class Boosting(NamedTuple):
+class AdaBoostOLNumbers(NamedTuple):
     """Parameters of `adaboost_ol` other than its members'."""
 
     sample: bool
@@ -110,7 +110,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     predict, choose, teach, _ = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: AdaBoostOLState) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: AdaBoostOLState) -> float:
         """Return the weighted sum of the prefix's votes. Shapes: x f8[d]."""
         total = 0.0
         for i in range(memory.h.shape[0]):
@@ -122,7 +122,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
         return total
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AdaBoostOLState) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: AdaBoostOLState) -> None:
         """Algorithm 2 from where the label is revealed; then draw the next prefix. Shapes: x f8[d]."""
         memory.learned[0] += 1
         eta = 4.0 / math.sqrt(memory.learned[0])

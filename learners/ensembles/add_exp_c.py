@@ -18,7 +18,7 @@ from driftway.learners.contract import (
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.additive import LEAST, PRUNE, decay_factor, normalise, outgoing, pool_size, succeed
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, finite_or_zero
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log_for_python
@@ -152,14 +152,14 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     predict, _, teach, begin = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Ranged) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: Ranged) -> float:
         for e in range(memory.experts[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)
         s = mean(memory)
         return (1.0 - s) * memory.bounds[0] + s * memory.bounds[1]
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Ranged) -> None:
+    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: Ranged) -> None:
         """Decay the weights, add an expert, learn. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
         widen(y, p.own.known, memory)
         target, missed = place(y, memory.bounds), 0.0

@@ -7,7 +7,7 @@ from driftway.learners.contract import Array, Parameters, UpdateRule, choice, fr
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.additive import LEAST, PRUNE, decay_factor, normalise, outgoing, pool_size, succeed
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, largest
 from driftway.learners.ensembles.expert_pool import ExpertPool, shares, total_weight, voting
 
@@ -83,12 +83,12 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     vote = voting(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: ExpertPool) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: ExpertPool) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: ExpertPool) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: ExpertPool) -> None:
         """Decay the weights, add an expert, learn. Shapes: x f8[d]. S is from `score` of the row.
 
         See docs/algorithms/ensembles.md#add_exp_d.

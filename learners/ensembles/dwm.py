@@ -6,7 +6,7 @@ from typing import Any
 from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, integer, number
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, largest
 from driftway.learners.ensembles.expert_pool import ExpertPool, enter, leave, lightest, shares, tally, voting
 
@@ -59,12 +59,12 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     _, _, teach, begin = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: ExpertPool) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: ExpertPool) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: ExpertPool) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: ExpertPool) -> None:
         """Kolter and Maloof's Figure 1, from line 6 on. Shapes: x f8[d]."""
         memory.learned[0] += 1
         if memory.learned[0] % p.own.period == 0:

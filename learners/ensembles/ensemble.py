@@ -18,7 +18,7 @@ ONCE = "auto"
 """Former value of `DEFAULT`, until there was a learner of this name."""
 
 
-class Given(NamedTuple):
+class EnsembleNumbers(NamedTuple):
     """Parameters of an ensemble's fragments."""
 
     own: Any
@@ -61,7 +61,7 @@ class Ensemble(Learner):
         self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None, own: Any = None
     ) -> UpdateRule:
         """Build the rule from these fragments; `own` are the ensemble's numbers if they are not its parameters."""
-        given = Given(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
+        given = EnsembleNumbers(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
         shapes = {"M": self.most, "words": self.members.initial_states.shape[1], **(sizes or {})}
         return UpdateRule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
 

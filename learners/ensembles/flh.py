@@ -10,7 +10,7 @@ from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, 
 from driftway.learners.engine.jit import trailing_zeros
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.age_weighted import BASE, AgeWeightedState, mixing
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, Fragment
 from driftway.learners.numeric.elementary.exponential import exp
 
@@ -67,7 +67,7 @@ def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: AgeWeightedState) -> None:
         """Update the weights and experts, then remove the expired expert and add a new one. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)

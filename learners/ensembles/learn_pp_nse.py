@@ -17,7 +17,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
+from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, Fragment, distance, finite_or_zero, largest
 from driftway.learners.ensembles.expert_pool import enter, leave, shares, total_weight, voting
 from driftway.learners.learner import REGRESSION
@@ -75,13 +75,13 @@ class LearnPPNSE(Ensemble):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        own, sizes = Batching(p.a, p.b, p.prune == "error"), {"B": p.batch, "w": self.base.width}
+        own, sizes = LearnPPNSENumbers(p.a, p.b, p.prune == "error"), {"B": p.batch, "w": self.base.width}
         regression = self.task == REGRESSION
         pieces = (of_targets if regression else of_classes)(self.expert)
         return self.around(*pieces, LearnPPNSEState, classes=not regression, sizes=sizes, own=own)
 
 
-class Batching(NamedTuple):
+class LearnPPNSENumbers(NamedTuple):
     """Parameters of `learn_pp_nse`."""
 
     a: float
@@ -131,7 +131,7 @@ def prune(by_error: bool, memory: LearnPPNSEState) -> None:
 
 
 @fragment
-def weigh(t: int, own: Batching, memory: LearnPPNSEState) -> None:
+def weigh(t: int, own: LearnPPNSENumbers, memory: LearnPPNSEState) -> None:
     """Update the weights after batch number t by the experts' errors on it (step 4)."""
     for e in range(memory.experts[0]):
         error = min(memory.errors[e], 0.5)
@@ -161,7 +161,7 @@ def learn_step(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
     predict, _, teach, begin = expert
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _score: float, p: Given, memory: LearnPPNSEState) -> None:
+    def learn(x: Array, y: float, _omega: float, _score: float, p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         """Elwell and Polikar's algorithm at the end of a batch. Shapes: x f8[d].
 
         See docs/algorithms/ensembles.md#learn_pp_nse.
@@ -197,12 +197,12 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
     predict, choose, vote = expert.predict, expert.predicted_class, voting(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: LearnPPNSEState) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def judge(p: Given, memory: LearnPPNSEState) -> None:
+    def judge(p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         m, wrong = memory.labels.shape[0], 0.0
         for i in range(m):
             score(memory.rows[i], p, memory)
@@ -212,7 +212,7 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
         give_importance(wrong / m, memory)
 
     @fragment
-    def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
+    def err(e: int, p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         """Compute an expert's error on the batch (step 3)."""
         memory.errors[e] = 0.0
         one = member(memory.members, e)
@@ -230,7 +230,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
     predict = expert.predict
 
     @fragment
-    def score(x: Array, p: Given, memory: LearnPPNSEState) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: LearnPPNSEState) -> float:
         s, total = 0.0, total_weight(memory)
         for e in range(memory.experts[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)
@@ -242,7 +242,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
         return s
 
     @fragment
-    def judge(p: Given, memory: LearnPPNSEState) -> None:
+    def judge(p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         m, most, total = memory.labels.shape[0], 0.0, 0.0
         for i in range(m):
             memory.off[i] = distance(score(memory.rows[i], p, memory), memory.labels[i]) if memory.experts[0] else 0.0
@@ -254,7 +254,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
         give_importance(total / most / m if most > 0.0 else 0.0, memory)
 
     @fragment
-    def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
+    def err(e: int, p: EnsembleNumbers, memory: LearnPPNSEState) -> None:
         """Compute an expert's error on the batch (step 3)."""
         most, total = 0.0, 0.0
         one = member(memory.members, e)

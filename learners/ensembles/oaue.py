@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from driftway.learners.contract import Array, Counts, Parameters, UpdateRule, field, fragment, integer, scratch
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
+from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import LARGEST_ERROR, Expert, distance, finite_or_zero, move, renew
 from driftway.learners.ensembles.expert_pool import lightest
 from driftway.learners.ensembles.likelihood import likelihood_of
@@ -154,7 +154,7 @@ def learn_step(expert: Expert) -> Any:
     predict, _, teach, begin = expert
 
     @fragment
-    def weigh_and_teach(x: Array, y: float, guess: float, p: Given, memory: Accuracies) -> None:
+    def weigh_and_teach(x: Array, y: float, guess: float, p: EnsembleNumbers, memory: Accuracies) -> None:
         """Update weights and experts. Shapes: x f8[d]. docs/algorithms/ensembles.md#oaue."""
         last = memory.states.shape[0] - 1
         for e in range(memory.experts[0]):
@@ -178,7 +178,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
     predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), learn_step(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: Accuracies) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: Accuracies) -> None:
         alone = memory.experts[0] == 0
         total = 0.0
         for r in range(memory.S.shape[0]):
@@ -195,7 +195,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
             memory.S[r] /= total
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Accuracies) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: Accuracies) -> None:
         """Shapes: x f8[d]."""
         for e in range(memory.experts[0]):
             missing = 1.0 - memory.chances[e, label]
@@ -211,7 +211,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
     predict, weigh_and_teach = expert.predict, learn_step(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: Accuracies) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: Accuracies) -> float:
         last, s, total = memory.states.shape[0] - 1, 0.0, 0.0
         if memory.experts[0] == 0:
             predict(x, p.base, member(memory.members, last), memory.margins, last)
@@ -224,7 +224,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
         return s
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Accuracies) -> None:
+    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: Accuracies) -> None:
         """Shapes: x f8[d]."""
         for e in range(memory.experts[0]):
             off = distance(memory.margins[e], y)

@@ -51,7 +51,7 @@ class OnDrift(Ensemble):
     n_features, n_classes, task
         As in `Learner`.
     **parameters
-        `detector` and `action`, see `Policy`; the others are the learner's.
+        `detector` and `action`, see `OnDriftParameters`; the others are the learner's.
 
     State
     -----
@@ -100,7 +100,7 @@ class OnDrift(Ensemble):
         watch, classes = self.detector.rule(), self.members.rule.classes
         begun = self._covariance() if self.parameters.action == SHRINK else (0, 0)
         action = ACTIONS.index(self.parameters.action)
-        given = Acting(self.members.rule.parameters, watch.parameters, action, *begun)
+        given = OnDriftNumbers(self.members.rule.parameters, watch.parameters, action, *begun)
         sizes = {"words": self.members.initial_states.shape[1], "D": self.detector.state.nbytes // 8, "M": self.most}
         score, learn = build_fragments(self.expert, watch.detect, classes)
         return UpdateRule(score, learn, given, Watched, sizes, classes=classes, begin=self.expert.begin)
@@ -126,7 +126,7 @@ class OnDrift(Ensemble):
         return OnDrift(self._make, self.n_features, self.n_classes, self.task, **self.parameters.as_dict())
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
-        both: Any = type("Params", (Policy, type(self.base.parameters)), {})  # the fields of both
+        both: Any = type("Params", (OnDriftParameters, type(self.base.parameters)), {})  # the fields of both
         read = both.build(parameters)
         try:
             spec = Spec.parse_nested(read.detector)
@@ -151,14 +151,14 @@ class OnDrift(Ensemble):
         raise ParameterError(f"action of {self.name} must be {RESET} or {BACKGROUND}: it has no covariance to {SHRINK}")
 
 
-class Policy(Parameters):
+class OnDriftParameters(Parameters):
     """Parameters that `on_drift` adds to the learner's."""
 
     detector: str = word("ddm", "What watches the learner's mistakes, as in adwin/delta=0.01.", "a drift detector")
     action: str = choice(RESET, ACTIONS, "What happens at a drift: see above.")
 
 
-class Acting(NamedTuple):
+class OnDriftNumbers(NamedTuple):
     """Parameters of the fragments."""
 
     base: Any
@@ -200,19 +200,19 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
     shrinks, trains_ahead = ACTIONS.index(SHRINK), ACTIONS.index(BACKGROUND)
 
     @fragment
-    def score_margin(x: Array, p: Acting, memory: Watched) -> float:
+    def score_margin(x: Array, p: OnDriftNumbers, memory: Watched) -> float:
         predict(x, p.base, member(memory.members, MAIN), memory.margins, MAIN)
         return memory.margins[MAIN]
 
     @fragment
-    def score_classes(x: Array, p: Acting, memory: Watched) -> None:
+    def score_classes(x: Array, p: OnDriftNumbers, memory: Watched) -> None:
         one = member(memory.members, MAIN)
         predict(x, p.base, one, memory.margins, MAIN)
         for r in range(memory.S.shape[0]):
             memory.S[r] = one.S[r]
 
     @fragment
-    def watch(x: Array, label: int, p: Acting, memory: Watched) -> None:
+    def watch(x: Array, label: int, p: OnDriftNumbers, memory: Watched) -> None:
         """Learn, run the detector, act. Shapes: x f8[d]. docs/algorithms/drift.md#drift-detectors, policy wrapper."""
         one = member(memory.members, MAIN)
         wrong = choose(one, memory.margins[MAIN]) != label
@@ -247,11 +247,11 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
             begin(p, memory)
 
     @fragment
-    def learn_margin(x: Array, y: float, _omega: float, _margin: float, p: Acting, memory: Watched) -> None:
+    def learn_margin(x: Array, y: float, _omega: float, _margin: float, p: OnDriftNumbers, memory: Watched) -> None:
         watch(x, 1 if y > 0.0 else 0, p, memory)
 
     @fragment
-    def learn_classes(x: Array, label: int, _omega: float, _finite: bool, p: Acting, memory: Watched) -> None:
+    def learn_classes(x: Array, label: int, _omega: float, _finite: bool, p: OnDriftNumbers, memory: Watched) -> None:
         watch(x, label, p, memory)
 
     return (score_classes, learn_classes) if classes else (score_margin, learn_margin)

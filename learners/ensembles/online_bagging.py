@@ -8,7 +8,7 @@ import numpy as np
 from driftway.learners.contract import Array, Parameters, UpdateRule, field, fragment, integer, scratch
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
+from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, finite_or_zero
 from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.random import Words, poisson, seed
@@ -71,7 +71,7 @@ def learn_step(expert: Expert) -> Any:
     predict, _, teach, _ = expert
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Bag) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: Bag) -> None:
         """Oza and Russell's Figure 2: k from Poisson(1) for each learner, which learns the row k times.
 
         Shapes: x f8[d].
@@ -92,7 +92,7 @@ def of_classes(expert: Expert) -> tuple[Any, Any]:
     predict, choose, _, _ = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Bag) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: Bag) -> None:
         for r in range(memory.S.shape[0]):
             memory.S[r] = 0.0
         for e in range(memory.margins.shape[0]):
@@ -111,7 +111,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
     predict, _, _, _ = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Bag) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: Bag) -> float:
         s = 0.0
         for e in range(memory.margins.shape[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)

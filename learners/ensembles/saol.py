@@ -10,7 +10,7 @@ from driftway.learners.contract import Array, Parameters, UpdateRule, fragment
 from driftway.learners.engine.jit import trailing_zeros
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.age_weighted import BASE, AgeWeightedState, mixing
-from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.ensemble import Ensemble, EnsembleNumbers
 from driftway.learners.ensembles.expert import Expert, Fragment
 
 SCALES = 48
@@ -62,7 +62,7 @@ def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: AgeWeightedState) -> None:
         """Update the weights and experts, then restart the experts whose interval is over. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)

@@ -21,7 +21,7 @@ from driftway.learners.contract import (
 from driftway.learners.engine.parameters import learners
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.ensembles.additive import LEAST, decay_factor, normalise
-from driftway.learners.ensembles.ensemble import DEFAULT, Given
+from driftway.learners.ensembles.ensemble import DEFAULT, EnsembleNumbers
 from driftway.learners.ensembles.expert_pool import tally
 from driftway.learners.ensembles.heterogeneous import (
     HeterogeneousExpert,
@@ -70,7 +70,7 @@ class WeightedMajority(Learner):
         )
 
     def rule(self) -> UpdateRule:
-        given = Given(self.parameters.numbers(), self.kinds.parameters)
+        given = EnsembleNumbers(self.parameters.numbers(), self.kinds.parameters)
         sizes = {"M": len(self.kinds.experts), "words": len(self.kinds.fresh)}
         score, learn = build_fragments(self.kinds.fragments)
         return UpdateRule(score, learn, given, Majority, sizes, classes=True, begin=beginning(self.kinds.fragments))
@@ -134,12 +134,12 @@ def build_fragments(kinds: tuple[HeterogeneousExpert, ...]) -> tuple[Any, Any]:
     vote, teach = voting(kinds), teaching(kinds)
 
     @fragment
-    def score(x: Array, p: Given, memory: Majority) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: Majority) -> None:
         vote(x, p, memory)
         tally(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Majority) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: Majority) -> None:
         """Littlestone and Warmuth's WML. Shapes: x f8[d]."""
         low, decayed = p.own.floor / memory.experts[0], False
         for e in range(memory.experts[0]):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, Learner, UpdateRule, choice, field, fragment, number, scratch
 from driftway.learners.engine.update_loop import Fragment
-from driftway.learners.imbalanced.imbalance import Priced, imbalance, prices
+from driftway.learners.imbalanced.imbalance import CostSensitiveParameters, imbalance, prices
 from driftway.learners.linear.weights import product
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
@@ -13,7 +13,7 @@ from driftway.learners.second_order.covariance import (
     DIAGONAL,
     FULL,
     CovarianceForm,
-    Covarying,
+    CovarianceParameters,
     fill,
     form_of,
     is_full,
@@ -43,7 +43,7 @@ class ACOG(Learner):
     name = "acog"
     tasks = ("binary",)
 
-    class Params(Covarying, Priced):
+    class Params(CovarianceParameters, CostSensitiveParameters):
         loss: str = choice(
             "II", ("I", "II"), "`I`: the class of larger weight needs a larger margin. `II`: it takes larger steps."
         )
@@ -55,14 +55,14 @@ class ACOG(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        given = Adaptive(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
+        given = ACOGNumbers(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
         return UpdateRule(product, learn, given, CountingGaussian, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
 
-class Adaptive(NamedTuple):
+class ACOGNumbers(NamedTuple):
     """Parameters of `acog`."""
 
     steeper: bool
@@ -94,7 +94,7 @@ def learn_costs(form: CovarianceForm) -> Fragment:
     spread, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: Adaptive, memory: CountingGaussian) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: ACOGNumbers, memory: CountingGaussian) -> None:
         """Step along the row with the covariance as updated by it, and update the covariance.
 
         Shapes: x f8[d]. docs/algorithms/imbalanced.md#acog; in the diagonal form kappa = 1/gamma.

@@ -1,7 +1,7 @@
 """Cost-sensitive online gradient descent, with a moved margin (CSOGD-I)."""
 
 from driftway.learners.contract import Learner, UpdateRule, intercept, number
-from driftway.learners.imbalanced.imbalance import Priced
+from driftway.learners.imbalanced.imbalance import CostSensitiveParameters
 from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
 
 
@@ -29,7 +29,7 @@ class CSOGD1(Learner):
     name = "csogd1"
     tasks = ("binary",)
 
-    class Params(Priced):
+    class Params(CostSensitiveParameters):
         eta: float = number(0.1, "Step size.", above=0.0)
         intercept: bool = intercept()
 

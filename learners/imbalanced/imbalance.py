@@ -8,7 +8,7 @@ OBJECTIVES = ("sum", "cost")
 """Maximise the weighted sum of sensitivity and specificity, or minimise the cost of mistakes."""
 
 
-class Priced(Parameters):
+class CostSensitiveParameters(Parameters):
     """Parameters for the cost of mistakes."""
 
     objective: str = choice(

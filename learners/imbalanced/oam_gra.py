@@ -4,7 +4,7 @@ import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.imbalanced.class_means import centred_score, join_class
-from driftway.learners.imbalanced.reservoir import Pairing, Samples, offer, pair_weight
+from driftway.learners.imbalanced.reservoir import PairwiseParameters, Samples, offer, pair_weight
 from driftway.learners.numeric.random import seed
 from driftway.learners.numeric.vectors import axpy_guarded
 
@@ -31,7 +31,7 @@ class OAMGra(Learner):
     name = "oam_gra"
     tasks = ("binary",)
 
-    class Params(Pairing):
+    class Params(PairwiseParameters):
         C: float = number(0.1, "Step size if every pair contributes. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:

@@ -6,7 +6,7 @@ import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.imbalanced.class_means import centred_score, join_class
-from driftway.learners.imbalanced.reservoir import Pairing, Samples, offer, pair_weight
+from driftway.learners.imbalanced.reservoir import PairwiseParameters, Samples, offer, pair_weight
 from driftway.learners.numeric.random import seed
 
 
@@ -33,7 +33,7 @@ class OAMSeq(Learner):
     name = "oam_seq"
     tasks = ("binary",)
 
-    class Params(Pairing):
+    class Params(PairwiseParameters):
         C: float = number(0.1, "Largest sum of a row's steps. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:

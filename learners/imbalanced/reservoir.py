@@ -6,7 +6,7 @@ from driftway.learners.contract import Array, Counts, Parameters, field, flag, f
 from driftway.learners.numeric.random import Words, randint
 
 
-class Pairing(Parameters):
+class PairwiseParameters(Parameters):
     """Parameters of learners that compare pairs, except C."""
 
     buffer: int = integer(100, "B, number of rows sampled from each class.", at_least=1)

@@ -32,7 +32,7 @@ class CountingWeights(NamedTuple):
 
 
 def weighted_hinge(steeper: bool, p: Any) -> UpdateRule:
-    """The rule of a learner whose parameters p have eta and those of `Priced`."""
+    """The rule of a learner whose parameters p have eta and those of `CostSensitiveParameters`."""
     return UpdateRule(
         product, learn, WeightedHingeNumbers(steeper, p.eta, *prices(p)), CountingWeights, uses_weight=True
     )

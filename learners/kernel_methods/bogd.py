@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     part,
     scratch,
 )
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, kernel_of, put
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -24,7 +24,7 @@ CERTAIN = 1e-12
 """A row whose probability of being kept was at most this is not compensated."""
 
 
-class Unbiased(Budgeted):
+class BOGDParameters(KernelParameters):
     """Parameters of `bogd` and `bogd_pp`."""
 
     eta: float = number(0.1, "Step size.", above=0.0)
@@ -57,7 +57,7 @@ class BOGD(Learner):
     name = "bogd"
     tasks = ("binary",)
 
-    class Params(Unbiased):
+    class Params(BOGDParameters):
         pass
 
     def rule(self) -> UpdateRule:
@@ -87,7 +87,7 @@ class BOGDState(NamedTuple):
 
 
 def descending(p: Any, n_features: int, update: Any) -> UpdateRule:
-    """The rule of a learner whose parameters are `Unbiased`."""
+    """The rule of a learner whose parameters are `BOGDParameters`."""
     given = BOGDNumbers(kernel_of(p, n_features, normalised=True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
     return expanding(update, given, BOGDState, p.budget)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.kernel_methods.bandwidth import width
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, put
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, put
 from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
@@ -28,16 +28,16 @@ class BPAS(Learner):
     name = "bpa_s"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         width: str = width("median")
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return expanding(update, Aggressiveness(kernel_of(p, self.n_features), p.C), Expanded, p.budget)
+        return expanding(update, BPASNumbers(kernel_of(p, self.n_features), p.C), Expanded, p.budget)
 
 
-class Aggressiveness(NamedTuple):
+class BPASNumbers(NamedTuple):
     """Parameters of `bpa_s`."""
 
     kernel: Kernel
@@ -45,7 +45,7 @@ class Aggressiveness(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Aggressiveness, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: BPASNumbers, memory: Expanded) -> None:
     """Store the row if its margin is below 1. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return

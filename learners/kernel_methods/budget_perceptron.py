@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part, scratch
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     compare_all,
@@ -36,17 +36,17 @@ class BudgetPerceptron(Learner):
     name = "budget_perceptron"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         rho: float = number(0.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
-            update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
+            update, BudgetPerceptronNumbers(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
         )
 
 
-class Margin(NamedTuple):
+class BudgetPerceptronNumbers(NamedTuple):
     """Parameters of `budget_perceptron`."""
 
     kernel: Kernel
@@ -63,7 +63,7 @@ class Compared(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
+def update(x: Array, y: float, s: float, p: BudgetPerceptronNumbers, memory: Compared) -> None:
     """Store the row if its margin is at most rho; over the budget, evict one. Shapes: x f8[d]."""
     if y * s > p.rho:
         return
@@ -95,6 +95,6 @@ def best_without_itself(memory: Compared) -> int:
 
 
 @fragment
-def compare_again(p: Margin, memory: Compared) -> None:
+def compare_again(p: BudgetPerceptronNumbers, memory: Compared) -> None:
     """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

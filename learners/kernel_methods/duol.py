@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     kernel_of,
@@ -41,7 +41,7 @@ class DUOL(Learner):
     name = "duol"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         C: float = number(1.0, "Largest coefficient.", above=0.0)
         rho: float = number(
             0.2, "How much a stored row must contradict the new one to be moved, in units of k.", at_least=0.0
@@ -51,14 +51,14 @@ class DUOL(Learner):
         p = self.parameters
         return expanding(
             update,
-            Double(kernel_of(p, self.n_features, normalised=True), p.C, p.rho),
+            DUOLNumbers(kernel_of(p, self.n_features, normalised=True), p.C, p.rho),
             Valued,
             p.budget,
             renew=value_all,
         )
 
 
-class Double(NamedTuple):
+class DUOLNumbers(NamedTuple):
     """Parameters of `duol`."""
 
     kernel: Kernel
@@ -75,7 +75,7 @@ class Valued(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Double, memory: Valued) -> None:
+def update(x: Array, y: float, s: float, p: DUOLNumbers, memory: Valued) -> None:
     """Store the row if its margin is below 1 and update the contradicting row. Shapes: x f8[d]."""
     loss = 1.0 - y * s
     if loss <= 0.0:
@@ -97,7 +97,7 @@ def update(x: Array, y: float, s: float, p: Double, memory: Valued) -> None:
 
 
 @fragment
-def add_to_values(slot: int, change: float, p: Double, memory: Valued) -> float:
+def add_to_values(slot: int, change: float, p: DUOLNumbers, memory: Valued) -> float:
     """Apply a change of a stored row's coefficient to the stored values; return the change of the score."""
     kept = memory.expansion
     support_vector(slot, p.kernel, kept)
@@ -132,7 +132,7 @@ def best_pair(loss: float, other: float, w: float, gamma_b: float, C: float) -> 
 
 
 @fragment
-def value_all(p: Double, memory: Valued) -> None:
+def value_all(p: DUOLNumbers, memory: Valued) -> None:
     """Recompute the values at all stored rows."""
     kept = memory.expansion
     for i in range(kept.used[0]):

@@ -28,7 +28,7 @@ SMALLEST_SCALE = 1e-100
 """Below this, `scale` is multiplied into the coefficients; it and its reciprocal stay far from the float64 limits."""
 
 
-class Budgeted(Parameters):
+class KernelParameters(Parameters):
     """Parameters shared by all kernel learners."""
 
     kernel: str = choice(

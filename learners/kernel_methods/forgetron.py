@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, part
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     kernel_of,
@@ -40,19 +40,19 @@ class Forgetron(Learner):
     name = "forgetron"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         pass
 
     def rule(self) -> UpdateRule:
         return expanding(
             update,
-            Shrinking(kernel_of(self.parameters, self.n_features, normalised=True)),
+            ForgetronNumbers(kernel_of(self.parameters, self.n_features, normalised=True)),
             Damaged,
             self.parameters.budget,
         )
 
 
-class Shrinking(NamedTuple):
+class ForgetronNumbers(NamedTuple):
     """Parameters of `forgetron`."""
 
     kernel: Kernel
@@ -67,7 +67,7 @@ class Damaged(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
+def update(x: Array, y: float, s: float, p: ForgetronNumbers, memory: Damaged) -> None:
     """Store the row if it is misclassified. Shapes: x f8[d]."""
     if y * s > 0.0:
         return

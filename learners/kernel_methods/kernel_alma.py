@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     kernel_of,
@@ -21,7 +21,7 @@ ADDITIONS = 10
 """Stored rows, as a multiple of the budget, after which the norm is recomputed to undo rounding errors."""
 
 
-class KernelALMAParameters(Budgeted):
+class KernelALMAParameters(KernelParameters):
     """Parameters shared by `kernel_alma` and `kernel_alma_zero_margin`."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put, shrink
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, oldest, put, shrink
 from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
-class KernelNORMAParameters(Budgeted):
+class KernelNORMAParameters(KernelParameters):
     """Parameters shared by `kernel_norma` and `kernel_norma_zero_margin`."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, choice, fragment
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, oldest, put
 from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
@@ -26,7 +26,7 @@ class KernelPerceptron(Learner):
     name = "kernel_perceptron"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         overflow: str = choice(
             "fifo", ("fifo", "stop"), "With a full budget: `fifo` replaces the oldest row, `stop` stores no more."
         )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment
 from driftway.learners.kernel_methods.expansion import Kernel, kernel_of
-from driftway.learners.kernel_methods.multiclass import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
+from driftway.learners.kernel_methods.multiclass import MulticlassKernelParameters, ClassExpansion, expanding_classes, put_apart
 from driftway.learners.multiclass.margins import best_wrong, mistaken
 
 
@@ -27,7 +27,7 @@ class MCKernelPerceptron(Learner):
     name = "mc_kernel_perceptron"
     tasks = ("binary", "multiclass")
 
-    class Params(BudgetedClasses):
+    class Params(MulticlassKernelParameters):
         pass
 
     def rule(self) -> UpdateRule:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
 from driftway.learners.kernel_methods.expansion import Kernel, kernel_of, shrink
-from driftway.learners.kernel_methods.multiclass import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
+from driftway.learners.kernel_methods.multiclass import MulticlassKernelParameters, ClassExpansion, expanding_classes, put_apart
 from driftway.learners.multiclass.margins import best_wrong
 
 
@@ -27,7 +27,7 @@ class MCNORMA(Learner):
     name = "mc_norma"
     tasks = ("binary", "multiclass")
 
-    class Params(BudgetedClasses):
+    class Params(MulticlassKernelParameters):
         alpha: float = number(0.1, "Step size.", above=0.0)
         lam: float = number(
             0.01,

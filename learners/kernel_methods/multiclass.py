@@ -15,11 +15,11 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.kernel_methods.bandwidth import FACTORS, power, prefer, widest
-from driftway.learners.kernel_methods.expansion import Budgeted, KernelExpansion, kernel_values, oldest, put, usable
+from driftway.learners.kernel_methods.expansion import KernelParameters, KernelExpansion, kernel_values, oldest, put, usable
 from driftway.learners.kernel_methods.rule import widened
 
 
-class BudgetedClasses(Budgeted):
+class MulticlassKernelParameters(KernelParameters):
     """Parameters shared by all multiclass kernel learners."""
 
     budget: int = integer(300, "Largest number of stored rows.", at_least=2, at_most=5000)

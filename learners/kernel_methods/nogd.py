@@ -19,7 +19,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.kernel_methods.bandwidth import width_of_rows
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     compare_all,
@@ -56,7 +56,7 @@ class NOGD(Learner):
     name = "nogd"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         width: str = width_of_rows()
         rank: int = integer(20, "Number of directions, <= budget.", at_least=1)
         eta: float = number(0.1, "Step size.", above=0.0)

@@ -15,7 +15,7 @@ from driftway.learners.contract import (
     scratch,
 )
 from driftway.learners.kernel_methods.bandwidth import width
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, compare_all, kernel_of, put
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, compare_all, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.symmetric import inverse
 
@@ -25,7 +25,7 @@ RIDGE = 1e-10
 """Added to k(z, z) when the inverse is recomputed."""
 
 
-class Projecting(Budgeted):
+class ProjectronParameters(KernelParameters):
     """Parameters of `projectron` and `projectron_pp`."""
 
     width: str = width("median")
@@ -56,7 +56,7 @@ class Projectron(Learner):
     name = "projectron"
     tasks = ("binary",)
 
-    class Params(Projecting):
+    class Params(ProjectronParameters):
         pass
 
     def rule(self) -> UpdateRule:

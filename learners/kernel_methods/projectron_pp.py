@@ -5,7 +5,7 @@ import math
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment
 from driftway.learners.kernel_methods.expansion import kernel_of
 from driftway.learners.kernel_methods.projectron import (
-    Projecting,
+    ProjectronParameters,
     ProjectronNumbers,
     Spanned,
     invert,
@@ -41,7 +41,7 @@ class ProjectronPP(Learner):
     name = "projectron_pp"
     tasks = ("binary",)
 
-    class Params(Projecting):
+    class Params(ProjectronParameters):
         pass
 
     def rule(self) -> UpdateRule:

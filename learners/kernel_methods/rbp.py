@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, part
-from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, kernel_of, put
+from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -29,19 +29,19 @@ class RBP(Learner):
     name = "rbp"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         seed: int = integer(1, "Seed of the choice of the row to remove.", at_least=0, at_most=2**53)
 
     def rule(self) -> UpdateRule:
         return expanding(
-            update, ByChance(kernel_of(self.parameters, self.n_features)), RBPState, self.parameters.budget
+            update, RBPNumbers(kernel_of(self.parameters, self.n_features)), RBPState, self.parameters.budget
         )
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class ByChance(NamedTuple):
+class RBPNumbers(NamedTuple):
     """Parameters of `rbp`."""
 
     kernel: Kernel
@@ -55,7 +55,7 @@ class RBPState(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, _p: ByChance, memory: RBPState) -> None:
+def update(x: Array, y: float, s: float, _p: RBPNumbers, memory: RBPState) -> None:
     """Store the row if it is misclassified. Shapes: x f8[d]."""
     if y * s <= 0.0:
         kept = memory.expansion

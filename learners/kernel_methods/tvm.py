@@ -5,7 +5,7 @@ from typing import NamedTuple
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, number, part
 from driftway.learners.kernel_methods.bandwidth import width
 from driftway.learners.kernel_methods.expansion import (
-    Budgeted,
+    KernelParameters,
     Kernel,
     KernelExpansion,
     compare_all,
@@ -40,7 +40,7 @@ class TVM(Learner):
     name = "tvm"
     tasks = ("binary",)
 
-    class Params(Budgeted):
+    class Params(KernelParameters):
         width: str = width("median")
         budget: int = integer(50, "Largest number of stored places.", at_least=2, at_most=5000)
         C: float = number(1.0, "Largest weight of a row. Larger = fewer errors, smaller margin.", above=0.0)
@@ -49,11 +49,11 @@ class TVM(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Twin(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
+        given = TVMNumbers(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
         return expanding(update, given, Twins, p.budget, more=1, renew=compare_again)
 
 
-class Twin(NamedTuple):
+class TVMNumbers(NamedTuple):
     """Parameters of `tvm`."""
 
     kernel: Kernel
@@ -72,7 +72,7 @@ class Twins(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Twin, memory: Twins) -> None:
+def update(x: Array, y: float, s: float, p: TVMNumbers, memory: Twins) -> None:
     """Take in the row if its margin is at most 1 + buf, merge if over the budget, then sweep. Shapes: x f8[d]."""
     if y * s > 1.0 + p.buf:
         return
@@ -91,7 +91,7 @@ def update(x: Array, y: float, s: float, p: Twin, memory: Twins) -> None:
 
 
 @fragment
-def merge_nearest(p: Twin, memory: Twins) -> None:
+def merge_nearest(p: TVMNumbers, memory: Twins) -> None:
     """Merge the two places of largest kernel value; the place in the last slot fills the gap."""
     kept, gram, size, alpha = memory.expansion, memory.gram, memory.size, memory.alpha
     n = kept.used[0]
@@ -121,7 +121,7 @@ def merge_nearest(p: Twin, memory: Twins) -> None:
 
 
 @fragment
-def sweep(p: Twin, memory: Twins) -> None:
+def sweep(p: TVMNumbers, memory: Twins) -> None:
     """Take a step in each dual variable, place by place, class 1 first. Invariant: 0 <= alpha <= C size."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
@@ -137,6 +137,6 @@ def sweep(p: Twin, memory: Twins) -> None:
 
 
 @fragment
-def compare_again(p: Twin, memory: Twins) -> None:
+def compare_again(p: TVMNumbers, memory: Twins) -> None:
     """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

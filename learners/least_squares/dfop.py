@@ -3,7 +3,7 @@
 import numpy as np
 
 from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
-from driftway.learners.least_squares.recursion import Forgetting, least_squares
+from driftway.learners.least_squares.recursion import LeastSquaresNumbers, least_squares
 
 
 class DFOP(Learner):
@@ -33,7 +33,7 @@ class DFOP(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
-        return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max))
+        return least_squares(LeastSquaresNumbers(1.0 - self.parameters.mu, self.parameters.p_max))
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

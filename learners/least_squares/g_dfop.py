@@ -95,7 +95,7 @@ class GDFOP(Learner):
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
         source, ddm = SOURCES.index(p.lambda_source), DDM.Params().numbers()
-        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, ddm)
+        given = GDFOPNumbers(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, ddm)
         if source == FIELD:
             return UpdateRule(score_features, learn_features, given, Varying, {"c": self.width - 1}, uses_weight=True)
         return UpdateRule(product, learn, given, Varying, {"c": self.width}, uses_weight=True)
@@ -105,7 +105,7 @@ class GDFOP(Learner):
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
 
 
-class Variation(NamedTuple):
+class GDFOPNumbers(NamedTuple):
     """Parameters of `g_dfop`."""
 
     source: int
@@ -136,7 +136,7 @@ class Varying(NamedTuple):
 
 
 @fragment
-def score_features(x: Array, p: Variation, memory: Varying) -> float:
+def score_features(x: Array, p: GDFOPNumbers, memory: Varying) -> float:
     """The score of a row with a lambda column; leaves the features in memory for `learn_features`.
 
     Shapes: x f8[d + 1].
@@ -148,19 +148,19 @@ def score_features(x: Array, p: Variation, memory: Varying) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
     """Learn a row without a lambda column. Shapes: x f8[d]."""
     vary(x, 0.0, y, omega, s, p, memory)
 
 
 @fragment
-def learn_features(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+def learn_features(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
     """Learn a row with a lambda column. Shapes: x f8[d + 1]."""
     vary(memory.features, x[p.column], y, omega, s, p, memory)
 
 
 @fragment
-def vary(x: Array, read: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+def vary(x: Array, read: float, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
     """Choose lambda, fold the row into the solution, then update the detector with the correctness of the prediction.
 
     Shapes: x f8[d]; `read` is lambda if the source is FIELD. docs/algorithms/least_squares.md#g_dfop. A row that would

@@ -10,7 +10,7 @@ from driftway.learners.numeric.symmetric import clamp_diagonal, downdate, matvec
 from driftway.learners.numeric.vectors import axpy_guarded
 
 
-class Forgetting(NamedTuple):
+class LeastSquaresNumbers(NamedTuple):
     """Parameters of the recursion."""
 
     factor: float
@@ -28,14 +28,14 @@ class LeastSquares(NamedTuple):
     k: Array = scratch("f8[d]", "P x")
 
 
-def least_squares(given: Forgetting) -> UpdateRule:
+def least_squares(given: LeastSquaresNumbers) -> UpdateRule:
     """The rule of a learner with the same factor for all rows."""
     sharing = SharedFields("P", given.factor, adds=True, p_max=given.p_max)
     return UpdateRule(product, learn, given, LeastSquares, uses_weight=True, sharing=sharing)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: LeastSquares) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: LeastSquaresNumbers, memory: LeastSquares) -> None:
     """Fold the row into the discounted least-squares solution; P stays bitwise symmetric.
 
     Shapes: x f8[d]. docs/algorithms/least_squares.md#least-squares-with-forgetting (G-DFOP scaling: the printed

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
-from driftway.learners.least_squares.recursion import Forgetting, least_squares
+from driftway.learners.least_squares.recursion import LeastSquaresNumbers, least_squares
 
 
 class RLS(Learner):
@@ -31,7 +31,7 @@ class RLS(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
-        return least_squares(Forgetting(1.0, math.inf))
+        return least_squares(LeastSquaresNumbers(1.0, math.inf))
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

@@ -58,11 +58,11 @@ class ALMAGentile(Learner):
     def rule(self) -> UpdateRule:
         a = self.parameters
         B = math.sqrt(8.0) / a.a if a.B == AUTO else a.B
-        given = Approximation(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
+        given = ALMAGentileNumbers(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
         return UpdateRule(score, learn, given, CountedDual, uses_weight=True, begin=renew)
 
 
-class Approximation(NamedTuple):
+class ALMAGentileNumbers(NamedTuple):
     """Parameters of `alma_gentile`."""
 
     exponent: float
@@ -84,7 +84,7 @@ class CountedDual(NamedTuple):
 
 
 @fragment
-def score(x: Array, a: Approximation, memory: CountedDual) -> float:
+def score(x: Array, a: ALMAGentileNumbers, memory: CountedDual) -> float:
     """The score w'x; x'x is computed in the same pass. Shapes: x f8[d]."""
     if a.exponent == 2.0:
         s, memory.squared[0] = dots(memory.theta, x, x)
@@ -94,7 +94,7 @@ def score(x: Array, a: Approximation, memory: CountedDual) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, a: Approximation, memory: CountedDual) -> None:
+def learn(x: Array, y: float, omega: float, s: float, a: ALMAGentileNumbers, memory: CountedDual) -> None:
     """Add the normalised row if its margin is below the k-th threshold, then scale theta back to norm 1 at most.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#alma_gentile.

@@ -1,7 +1,7 @@
 """Passive-aggressive learning of one class with a bounded step (PA-I)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
-from driftway.learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.linear.uniclass import UniclassParameters, towards_rows
 
 
 class PA1Uniclass(Learner):
@@ -23,7 +23,7 @@ class PA1Uniclass(Learner):
     name = "pa1_uniclass"
     tasks = ("binary",)
 
-    class Params(Enclosing):
+    class Params(UniclassParameters):
         C: float = number(0.1, "Longest step, in units of the features. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:

@@ -3,7 +3,7 @@
 import math
 
 from driftway.learners.contract import Learner, UpdateRule, number
-from driftway.learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.linear.uniclass import UniclassParameters, towards_rows
 
 
 class PA2Uniclass(Learner):
@@ -25,7 +25,7 @@ class PA2Uniclass(Learner):
     name = "pa2_uniclass"
     tasks = ("binary",)
 
-    class Params(Enclosing):
+    class Params(UniclassParameters):
         C: float = number(
             0.1, "Aggressiveness: a step covers the share 2C / (2C + 1) of the distance. Larger = faster.", above=0.0
         )

@@ -3,7 +3,7 @@
 import math
 
 from driftway.learners.contract import Learner, UpdateRule
-from driftway.learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.linear.uniclass import UniclassParameters, towards_rows
 
 
 class PAUniclass(Learner):
@@ -25,7 +25,7 @@ class PAUniclass(Learner):
     name = "pa_uniclass"
     tasks = ("binary",)
 
-    Params = Enclosing
+    Params = UniclassParameters
 
     def rule(self) -> UpdateRule:
         return towards_rows(math.inf, 0.0, self.parameters, self.n_features)

@@ -42,11 +42,11 @@ class Perceptron(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Correction(p.eta, p.ties == "update")
+        given = PerceptronNumbers(p.eta, p.ties == "update")
         return UpdateRule(product, learn, given, Weights, uses_weight=True, sharing=SharedFields())
 
 
-class Correction(NamedTuple):
+class PerceptronNumbers(NamedTuple):
     """Parameters of `perceptron`."""
 
     eta: float
@@ -55,7 +55,7 @@ class Correction(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Weights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: PerceptronNumbers, memory: Weights) -> None:
     """Add the row if it is misclassified. Shapes: x f8[d]. docs/algorithms/linear.md#perceptron."""
     if right(y, s, p.zero_is_mistake):
         return

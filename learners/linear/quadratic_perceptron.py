@@ -31,13 +31,13 @@ class QuadraticPerceptron(Learner):
         intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")
 
     def rule(self) -> UpdateRule:
-        given = Ties(self.parameters.ties == "update")
+        given = QuadraticPerceptronNumbers(self.parameters.ties == "update")
         return UpdateRule(
             score, learn, given, QuadraticForm, {"pairs": self.width * (self.width + 1) // 2}, uses_weight=True
         )
 
 
-class Ties(NamedTuple):
+class QuadraticPerceptronNumbers(NamedTuple):
     """Parameters of `quadratic_perceptron`."""
 
     zero_is_mistake: bool
@@ -59,7 +59,7 @@ def score(x: Array, _parameters: Any, memory: QuadraticForm) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Ties, memory: QuadraticForm) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: QuadraticPerceptronNumbers, memory: QuadraticForm) -> None:
     """Add the row's products to the form if it is misclassified. Shapes: x f8[d]."""
     if right(y, s, p.zero_is_mistake):
         return

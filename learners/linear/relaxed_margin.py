@@ -15,7 +15,7 @@ SMALLEST_TARGET = 1e-200
 """Smallest target margin; repeated rescaling would bring it to 0, and a target of 0 teaches nothing."""
 
 
-class Eagerness(NamedTuple):
+class RelaxedMarginNumbers(NamedTuple):
     """Parameters of `romma` and `aromma`."""
 
     aggressive: bool
@@ -32,11 +32,11 @@ class Relaxation(NamedTuple):
 
 def towards_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of `romma` or, if aggressive, of `aromma`."""
-    return UpdateRule(product, learn, Eagerness(aggressive), Relaxation)
+    return UpdateRule(product, learn, RelaxedMarginNumbers(aggressive), Relaxation)
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Relaxation) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, p: RelaxedMarginNumbers, memory: Relaxation) -> None:
     """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. Learns if y s <= 0 or, `aggressive`, if y s < mu.

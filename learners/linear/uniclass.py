@@ -25,7 +25,7 @@ class Ball(NamedTuple):
     apart: Array = scratch("f8[1]", "how far the row is from the centre")
 
 
-class Enclosing(Parameters):
+class UniclassParameters(Parameters):
     """Parameters shared by the family."""
 
     eps: float | str = positive_or(
@@ -38,7 +38,7 @@ class Enclosing(Parameters):
 
 
 def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> UpdateRule:
-    """The rule of a learner whose parameters are `Enclosing`; cap and ridge as for two classes."""
+    """The rule of a learner whose parameters are `UniclassParameters`; cap and ridge as for two classes."""
     given = PassiveAggressiveNumbers(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
     return UpdateRule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, uses_weight=True)
 

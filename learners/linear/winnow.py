@@ -71,13 +71,13 @@ class Winnow(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         if p.balanced:
-            given = Multiplication(NORMALIZED if p.normalize else BALANCED, p.eta, p.U, 0.0)
+            given = WinnowNumbers(NORMALIZED if p.normalize else BALANCED, p.eta, p.U, 0.0)
         else:
-            given = Multiplication(UNBALANCED, LN_2, p.U, p.theta * self.width)
+            given = WinnowNumbers(UNBALANCED, LN_2, p.U, p.theta * self.width)
         return UpdateRule(score, learn, given, Logarithms, uses_weight=True, begin=renew)
 
 
-class Multiplication(NamedTuple):
+class WinnowNumbers(NamedTuple):
     """Parameters of `winnow`."""
 
     form: int
@@ -97,13 +97,13 @@ class Logarithms(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: Multiplication, memory: Logarithms) -> float:
+def score(x: Array, p: WinnowNumbers, memory: Logarithms) -> float:
     """The score w'x minus the threshold. Shapes: x f8[d]."""
     return dot(memory.weight, x) - p.threshold
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Multiplication, memory: Logarithms) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: WinnowNumbers, memory: Logarithms) -> None:
     """Multiply each weight by exp(eta y x_j) if the row is misclassified. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#winnow.
@@ -126,7 +126,7 @@ def step_within(log_weight: Array, x: Array, step: float) -> None:
 
 
 @fragment
-def renew(p: Multiplication, memory: Logarithms) -> None:
+def renew(p: WinnowNumbers, memory: Logarithms) -> None:
     """Recompute the weights from their logarithms.
 
     Only the normalised form is computed relative to the largest weight; in the others that would change the score.

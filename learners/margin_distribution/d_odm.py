@@ -130,7 +130,7 @@ class DODM(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         n = len(self._grid) if p.horizon > 0 else MOST_CANDIDATES
-        given = Weighing(
+        given = DODMNumbers(
             p.lam,
             p.mu,
             p.theta,
@@ -153,7 +153,7 @@ class DODM(Learner):
         s["scale"][0] = self._first_scale
 
 
-class Weighing(NamedTuple):
+class DODMNumbers(NamedTuple):
     """Parameters of `d_odm`."""
 
     lam: float
@@ -201,7 +201,7 @@ def score(x: Array, _parameters: Any, memory: Candidates) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memory: Candidates) -> None:
+def learn(x: Array, y: float, _omega: float, _combined: float, p: DODMNumbers, memory: Candidates) -> None:
     """Update each candidate, recompute their weights, then fork and restart those due.
 
     Shapes: x f8[d]. A row that would overflow counts for t and changes neither candidates nor losses.
@@ -235,7 +235,7 @@ def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memo
 
 
 @fragment
-def descend(x: Array, y: float, safe: float, p: Weighing, memory: Candidates) -> None:
+def descend(x: Array, y: float, safe: float, p: DODMNumbers, memory: Candidates) -> None:
     """Record each candidate's loss, then step it against the gradient of its f. Shapes: x f8[d]."""
     for i in range(memory.candidates[0]):
         weight, s = memory.weight[i], memory.s[i]
@@ -244,7 +244,7 @@ def descend(x: Array, y: float, safe: float, p: Weighing, memory: Candidates) ->
 
 
 @fragment
-def loss_of(margin: float, squared: float, p: Weighing) -> float:
+def loss_of(margin: float, squared: float, p: DODMNumbers) -> float:
     """The loss that weights a candidate with |w|^2 = squared: its f, at most `most`, or whether it was wrong."""
     if p.zero_one:
         return 1.0 if margin < 0.0 else 0.5 if margin == 0.0 else 0.0
@@ -253,7 +253,7 @@ def loss_of(margin: float, squared: float, p: Weighing) -> float:
 
 
 @fragment
-def rate_after(t: int, n: int, p: Weighing, memory: Candidates) -> float:
+def rate_after(t: int, n: int, p: DODMNumbers, memory: Candidates) -> float:
     """The learning rate of the weights of n candidates after t rows."""
     return learning_rate(p.rate, n, t, p.horizon, memory.scale[0], memory.gap[0])
 

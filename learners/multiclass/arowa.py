@@ -15,7 +15,7 @@ from driftway.learners.contract import (
     number,
     scratch,
 )
-from driftway.learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
+from driftway.learners.multiclass.covariance import REGULARISED, ClassGaussians, ClassCovarianceNumbers, learn_diagonal
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
 from driftway.learners.multiclass.weights import products
@@ -63,7 +63,7 @@ class AROWA(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
-        given = Separation(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
+        given = ClassCovarianceNumbers(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
         sizes = matrix_sizes(p.form, self.n_classes, self.width)
         return UpdateRule(products, learn, given, ClassMatrix, sizes, classes=True, uses_weight=True)
 
@@ -87,7 +87,7 @@ class ClassMatrix(NamedTuple):
 
 
 @fragment
-def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
+def learn_entries(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassMatrix) -> None:
     """The diagonal form, which is that of `mc_arow`, with a variance per feature and class.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
@@ -98,7 +98,7 @@ def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separatio
 
 
 @fragment
-def learn_factors(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
+def learn_factors(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassMatrix) -> None:
     """Condition the matrix on the row's class scoring 1 more than the best wrong one.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.

@@ -78,14 +78,14 @@ class AROWAPair(Learner):
             raise ParameterError(f"d1 = {self.first} of {self.n_features} columns leave none for the second item")
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
-        given = Matching(self.first, p.r, p.a, p.q)
+        given = AROWAPairNumbers(self.first, p.r, p.a, p.q)
         return UpdateRule(match, learn, given, PairMatrix, matrix_sizes(p.form, d1, d2), uses_weight=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
 
 
-class Matching(NamedTuple):
+class AROWAPairNumbers(NamedTuple):
     """Parameters of `arowa_pair`."""
 
     first: int
@@ -109,7 +109,7 @@ class PairMatrix(NamedTuple):
 
 
 @fragment
-def match(x: Array, given: Matching, memory: PairMatrix) -> float:
+def match(x: Array, given: AROWAPairNumbers, memory: PairMatrix) -> float:
     """The score p'W z. Shapes: x f8[first + d2]; leaves the first item, with its intercept, in memory."""
     p, z = memory.p, x[given.first :]
     for i in range(p.shape[0]):
@@ -121,7 +121,7 @@ def match(x: Array, given: Matching, memory: PairMatrix) -> float:
 
 
 @fragment
-def learn_entries(x: Array, y: float, omega: float, s: float, given: Matching, memory: PairMatrix) -> None:
+def learn_entries(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: PairMatrix) -> None:
     """Condition each weight on the pair having margin 1 with noise r / omega.
 
     Shapes: x f8[first + d2]. docs/algorithms/multiclass.md#arowa-arowa_pair.
@@ -152,7 +152,7 @@ def learn_entries(x: Array, y: float, omega: float, s: float, given: Matching, m
 
 
 @fragment
-def learn_factors(x: Array, y: float, omega: float, s: float, given: Matching, memory: PairMatrix) -> None:
+def learn_factors(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: PairMatrix) -> None:
     """As `learn_entries`, with a covariance of the features of each item. Shapes: x f8[first + d2]."""
     finite = math.isfinite(s)
     if not (finite and y * s >= 1.0):

@@ -20,7 +20,7 @@ REGULARISED, HERDED = 4, 5
 """Scalars of a rule in addition to those of `confidence`: those of `arow` and of `nherd`, whose margin is 1."""
 
 
-class Separation(NamedTuple):
+class ClassCovarianceNumbers(NamedTuple):
     """Parameters of the family."""
 
     rule: int
@@ -52,19 +52,19 @@ def fill_classes(covariance: Array, start: float) -> None:
 def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> UpdateRule:
     """The rule of a learner whose parameters p have a, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
-    given = Separation(rule, phi, C, r, p.a, p.q)
+    given = ClassCovarianceNumbers(rule, phi, C, r, p.a, p.q)
     weighs = rule == REGULARISED
     return UpdateRule(products, learn, given, ClassGaussians, form_of(p.cov, width), classes=True, uses_weight=weighs)
 
 
 @fragment
-def missing(m: float, v: float, p: Separation) -> bool:
+def missing(m: float, v: float, p: ClassCovarianceNumbers) -> bool:
     """Whether the margin m is below the margin required for a row with variance v: 1, or that given by `confidence`."""
     return m < (1.0 if p.rule >= REGULARISED else required(p.rule, v, p.phi))
 
 
 @fragment
-def step_length(m: float, v: float, r: float, p: Separation) -> float:
+def step_length(m: float, v: float, r: float, p: ClassCovarianceNumbers) -> float:
     """Alpha > 0 of a row whose margin m is too small; inf or nan on overflow."""
     if p.rule == REGULARISED:
         return (1.0 - m) / (v + r)
@@ -74,7 +74,7 @@ def step_length(m: float, v: float, r: float, p: Separation) -> float:
 
 
 @fragment
-def shrinkage(alpha: float, v: float, r: float, p: Separation) -> float:
+def shrinkage(alpha: float, v: float, r: float, p: ClassCovarianceNumbers) -> float:
     """Beta of the full form, Sigma -= beta k k' with k = Sigma x: kappa / (1 + kappa v) for the kappa of `gain`."""
     if p.rule == REGULARISED:
         return 1.0 / (v + r)
@@ -85,7 +85,7 @@ def shrinkage(alpha: float, v: float, r: float, p: Separation) -> float:
 
 
 @fragment
-def gain(alpha: float, v: float, r: float, p: Separation) -> float:
+def gain(alpha: float, v: float, r: float, p: ClassCovarianceNumbers) -> float:
     """Kappa of the diagonal form, in which the inverse covariance gains the diagonal of kappa x x'."""
     if p.rule == REGULARISED:
         return 1.0 / r
@@ -99,7 +99,7 @@ def learn_apart(form: CovarianceForm, narrowing: Fragment) -> Fragment:
     spread, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassGaussians) -> None:
+    def learn(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassGaussians) -> None:
         """Move the Gaussians of the row's class and of the best wrong one apart, with the alpha of both forms.
 
         Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners; a row that would overflow changes nothing.

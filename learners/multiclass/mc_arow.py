@@ -2,7 +2,7 @@
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import REGULARISED, fill_classes, separate
-from driftway.learners.second_order.covariance import Covarying
+from driftway.learners.second_order.covariance import CovarianceParameters
 
 
 class MCAROW(Learner):
@@ -34,7 +34,7 @@ class MCAROW(Learner):
     name = "mc_arow"
     tasks = ("binary", "multiclass")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
 
     def rule(self) -> UpdateRule:

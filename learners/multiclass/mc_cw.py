@@ -3,7 +3,7 @@
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
 from driftway.learners.second_order.confidence import VARIANCE, deviations
-from driftway.learners.second_order.covariance import Covarying
+from driftway.learners.second_order.covariance import CovarianceParameters
 
 
 class MCCW(Learner):
@@ -34,7 +34,7 @@ class MCCW(Learner):
     name = "mc_cw"
     tasks = ("binary", "multiclass")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = number(0.7, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0)
 
     def rule(self) -> UpdateRule:

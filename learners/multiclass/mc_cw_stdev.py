@@ -3,7 +3,7 @@
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
 from driftway.learners.second_order.confidence import DEVIATION, deviations
-from driftway.learners.second_order.covariance import Covarying
+from driftway.learners.second_order.covariance import CovarianceParameters
 
 
 class MCCWStdev(Learner):
@@ -35,7 +35,7 @@ class MCCWStdev(Learner):
     name = "mc_cw_stdev"
     tasks = ("binary", "multiclass")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = number(0.7, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0)
 
     def rule(self) -> UpdateRule:

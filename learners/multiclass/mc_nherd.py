@@ -2,7 +2,7 @@
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import HERDED, fill_classes, separate
-from driftway.learners.second_order.covariance import Covarying
+from driftway.learners.second_order.covariance import CovarianceParameters
 
 
 class MCNHERD(Learner):
@@ -32,7 +32,7 @@ class MCNHERD(Learner):
     name = "mc_nherd"
     tasks = ("binary", "multiclass")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         C: float = number(0.1, "Trust in one row, as 1/r of `mc_arow`. Larger = faster.", above=0.0)
 
     def rule(self) -> UpdateRule:

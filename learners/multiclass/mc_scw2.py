@@ -3,7 +3,7 @@
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
 from driftway.learners.second_order.confidence import SOFT_SQUARED, deviations
-from driftway.learners.second_order.covariance import Covarying
+from driftway.learners.second_order.covariance import CovarianceParameters
 
 
 class MCSCW2(Learner):
@@ -35,7 +35,7 @@ class MCSCW2(Learner):
     name = "mc_scw2"
     tasks = ("binary", "multiclass")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = number(
             0.75, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0
         )

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment, scratch
-from driftway.learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
+from driftway.learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, RelaxedMarginNumbers
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.multiclass.weights import products
 from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
@@ -21,11 +21,11 @@ class RelaxedClasses(NamedTuple):
 
 def into_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of `mc_romma` or, if aggressive, of `mc_aromma`."""
-    return UpdateRule(products, learn, Eagerness(aggressive), RelaxedClasses, classes=True)
+    return UpdateRule(products, learn, RelaxedMarginNumbers(aggressive), RelaxedClasses, classes=True)
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memory: RelaxedClasses) -> None:
+def learn(x: Array, label: int, _omega: float, finite: bool, p: RelaxedMarginNumbers, memory: RelaxedClasses) -> None:
     """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners: the two-class step for phi, which is x in the

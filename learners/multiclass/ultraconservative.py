@@ -12,7 +12,7 @@ MAX, UNIFORM, SIMILARITY = range(3)
 """Classes to step down: the highest wrong one, all that scored too high equally, or each by its excess."""
 
 
-class Blame(NamedTuple):
+class UltraconservativeNumbers(NamedTuple):
     """Parameters of the family."""
 
     rule: int
@@ -22,12 +22,12 @@ class Blame(NamedTuple):
 def correct(rule: int) -> UpdateRule:
     """The update rule for one of the three variants."""
     return UpdateRule(
-        products, learn, Blame(rule), ClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
+        products, learn, UltraconservativeNumbers(rule), ClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
     )
 
 
 @fragment
-def learn(x: Array, label: int, omega: float, finite: bool, p: Blame, memory: ClassWeights) -> None:
+def learn(x: Array, label: int, omega: float, finite: bool, p: UltraconservativeNumbers, memory: ClassWeights) -> None:
     """If the row is misclassified, move the right class and those that the variant selects.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The steps of all classes sum to 0.

@@ -74,7 +74,7 @@ class HBP(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        hedge = Hedge(p.eta, p.clip, log_for_python(p.beta), p.smooth / (p.layers + 1))
+        hedge = HBPNumbers(p.eta, p.clip, log_for_python(p.beta), p.smooth / (p.layers + 1))
         outputs = self.n_classes if self.n_classes > 2 else 1
         sizes = {"L": p.layers, "deeper": p.layers - 1, "heads": p.layers + 1, "W": p.width, "O": outputs}
         return UpdateRule(score, learn, hedge, Network, sizes, classes=True)
@@ -89,7 +89,7 @@ class HBP(Learner):
         s["alpha"][:] = 1.0 / len(s["alpha"])
 
 
-class Hedge(NamedTuple):
+class HBPNumbers(NamedTuple):
     """Parameters of `hbp`."""
 
     eta: float
@@ -145,7 +145,7 @@ def score(x: Array, _p: Any, memory: Network) -> None:
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: Network) -> None:
+def learn(x: Array, label: int, _omega: float, finite: bool, p: HBPNumbers, memory: Network) -> None:
     """Compute all gradients from the results of `score`, descend along them, then reweight the classifiers.
 
     Shapes: x f8[d]. docs/algorithms/neural.md#hbp. A row whose gradient is not finite changes nothing.

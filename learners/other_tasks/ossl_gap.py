@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from driftway.learners.bayesian.particle_filter import Swarm, Swarming, move, scatter_first
+from driftway.learners.bayesian.particle_filter import Swarm, ParticleFilterParameters, move, scatter_first
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, integer, number
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
@@ -39,7 +39,7 @@ class OSSLGap(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    class Params(Swarming):
+    class Params(ParticleFilterParameters):
         particles: int = integer(500, "N, number of particles.", at_least=1)
         kappa: float = number(0.1, "Weight that a row without a label takes from nearby rows.", at_least=0.0, below=1.0)
         e: float = number(0.05, "Share of labels that are assumed to be wrong.", above=0.0, below=0.5)

@@ -10,7 +10,7 @@ from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     VARIANCE_FLOOR,
-    Covarying,
+    CovarianceParameters,
     Gaussian,
     fill,
     form_of,
@@ -40,7 +40,7 @@ class AROW(Learner):
     name = "arow"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
 
     def rule(self) -> UpdateRule:

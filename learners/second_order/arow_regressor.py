@@ -8,7 +8,7 @@ from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
-    Covarying,
+    CovarianceParameters,
     Gaussian,
     fill,
     form_of,
@@ -45,7 +45,7 @@ class AROWRegressor(Learner):
     name = "arow_regressor"
     tasks = ("binary", "regression")
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         r: float = number(1.0, "Variance of the noise. Larger = slower.", above=0.0)
 
     def rule(self) -> UpdateRule:

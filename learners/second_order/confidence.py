@@ -24,7 +24,7 @@ from driftway.learners.second_order.covariance import (
 )
 
 
-class Confidence(NamedTuple):
+class ConfidenceWeightedNumbers(NamedTuple):
     """Parameters of the family."""
 
     rule: int
@@ -122,7 +122,7 @@ def learn_confidently(form: CovarianceForm) -> Fragment:
     spread, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: Confidence, memory: Gaussian) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: ConfidenceWeightedNumbers, memory: Gaussian) -> None:
         """Move the Gaussian only as far as needed to be confident of the row's label.
 
         Shapes: x f8[d]. docs/algorithms/second_order.md#second-order-learners, steps 1 to 5; a row that would overflow
@@ -152,5 +152,5 @@ learn_full, learn_diagonal = learn_confidently(FULL), learn_confidently(DIAGONAL
 def confidence_rule(rule: int, C: float, p: Any, width: int) -> UpdateRule:
     """The rule of a learner whose parameters p have a, eta, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
-    given = Confidence(rule, deviations(p.eta), C, p.a, p.q)
+    given = ConfidenceWeightedNumbers(rule, deviations(p.eta), C, p.a, p.q)
     return UpdateRule(product, learn, given, Gaussian, form_of(p.cov, width))

@@ -48,7 +48,7 @@ def drift() -> Any:
     return number(0.0, text, at_least=0.0)
 
 
-class Covarying(Parameters):
+class CovarianceParameters(Parameters):
     """Parameters shared by the family."""
 
     a: float = start_variance()

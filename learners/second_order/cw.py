@@ -2,7 +2,7 @@
 
 from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.second_order.confidence import VARIANCE, confidence_rule, probability
-from driftway.learners.second_order.covariance import Covarying, fill
+from driftway.learners.second_order.covariance import CovarianceParameters, fill
 
 
 class CW(Learner):
@@ -32,7 +32,7 @@ class CW(Learner):
     name = "cw"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = probability(0.7)
 
     def rule(self) -> UpdateRule:

@@ -2,7 +2,7 @@
 
 from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.second_order.confidence import DEVIATION, confidence_rule, probability
-from driftway.learners.second_order.covariance import Covarying, fill
+from driftway.learners.second_order.covariance import CovarianceParameters, fill
 
 
 class CWStdev(Learner):
@@ -33,7 +33,7 @@ class CWStdev(Learner):
     name = "cw_stdev"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = probability(0.7)
 
     def rule(self) -> UpdateRule:

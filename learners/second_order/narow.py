@@ -11,7 +11,7 @@ from driftway.learners.second_order.covariance import (
     DIAGONAL,
     FULL,
     CovarianceForm,
-    Covarying,
+    CovarianceParameters,
     fill,
     form_of,
     is_full,
@@ -43,7 +43,7 @@ class NAROW(Learner):
     name = "narow"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         b: float = number(1.0, "Inverse of the variance at which a direction is narrow enough.", above=0.0)
         variant: str = choice(
             "hybrid",
@@ -55,14 +55,14 @@ class NAROW(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
-        given = Narrowness(p.variant == "hybrid", p.b, p.a, p.q)
+        given = NAROWNumbers(p.variant == "hybrid", p.b, p.a, p.q)
         return UpdateRule(score, learn, given, Whitened, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
 
-class Narrowness(NamedTuple):
+class NAROWNumbers(NamedTuple):
     """Parameters of `narow`."""
 
     hybrid: bool
@@ -86,7 +86,7 @@ def score_whitened(form: CovarianceForm) -> Fragment:
     spread = form.spread
 
     @fragment
-    def score(x: Array, p: Narrowness, memory: Whitened) -> float:
+    def score(x: Array, p: NAROWNumbers, memory: Whitened) -> float:
         """theta.k, or mu.x in variant ``arow``; leaves k = Sigma x in memory for `learn`. Shapes: x f8[d]."""
         spread(memory.covariance, x, memory.k)
         return dot(memory.weight, memory.k) if p.hybrid else dot(memory.weight, x)
@@ -99,7 +99,7 @@ def learn_narrowly(form: CovarianceForm) -> Fragment:
     _, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: Narrowness, memory: Whitened) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: NAROWNumbers, memory: Whitened) -> None:
         """Add the row and narrow the covariance while the row's variance is above 1/b.
 
         Shapes: x f8[d]. docs/algorithms/second_order.md#narow; kappa = 1/r = b - 1/v avoids an infinite r.

@@ -8,7 +8,7 @@ from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
-    Covarying,
+    CovarianceParameters,
     Gaussian,
     fill,
     form_of,
@@ -44,7 +44,7 @@ class NHERD(Learner):
     name = "nherd"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         C: float = number(0.1, "Trust in one row, as 1/r of `arow`. Larger = faster.", above=0.0)
 
     def rule(self) -> UpdateRule:

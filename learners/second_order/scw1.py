@@ -2,7 +2,7 @@
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.second_order.confidence import SOFT, confidence_rule, probability
-from driftway.learners.second_order.covariance import Covarying, fill
+from driftway.learners.second_order.covariance import CovarianceParameters, fill
 
 
 class SCW1(Learner):
@@ -34,7 +34,7 @@ class SCW1(Learner):
     name = "scw1"
     tasks = ("binary",)
 
-    class Params(Covarying):
+    class Params(CovarianceParameters):
         eta: float = probability(0.75)
         C: float = number(1.0, "Penalty of the loss and largest alpha. Larger = more trusting.", above=0.0)
 

@@ -62,13 +62,13 @@ class SOP(Learner):
     def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        return UpdateRule(score, learn, Regain(1.0 / p.a, p.q), SOPState, form_of(p.cov, d))
+        return UpdateRule(score, learn, SOPNumbers(1.0 / p.a, p.q), SOPState, form_of(p.cov, d))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], 1.0 / self.parameters.a)
 
 
-class Regain(NamedTuple):
+class SOPNumbers(NamedTuple):
     """Parameters of `sop`."""
 
     start: float
@@ -87,21 +87,21 @@ class SOPState(NamedTuple):
 
 
 @fragment
-def score_full(x: Array, _p: Regain, memory: SOPState) -> float:
+def score_full(x: Array, _p: SOPNumbers, memory: SOPState) -> float:
     """The score (w.x) / (1 + v); leaves k = Sigma x in memory for `learn_full`. Shapes: x f8[d]."""
     v = matvec(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + max(0.0, v))
 
 
 @fragment
-def score_diagonal(x: Array, _p: Regain, memory: SOPState) -> float:
+def score_diagonal(x: Array, _p: SOPNumbers, memory: SOPState) -> float:
     """As `score_full`, but v cannot be rounded below 0. Shapes: x f8[d]."""
     v = spread_diagonal(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + v)
 
 
 @fragment
-def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
+def learn_full(x: Array, y: float, _omega: float, s: float, p: SOPNumbers, memory: SOPState) -> None:
     """Add the row to both sums if it was misclassified, keeping weight = covariance vec.
 
     Shapes: x f8[d]. A row that would overflow changes nothing.
@@ -127,7 +127,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: S
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
+def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: SOPNumbers, memory: SOPState) -> None:
     """As `learn_full`, keeping only the diagonal of the inverse covariance. Shapes: x f8[d]."""
     vec, weight, variance, k = memory.vec, memory.weight, memory.covariance, memory.k
     if not (math.isfinite(s) and y * s > 0.0):

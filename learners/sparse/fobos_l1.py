@@ -42,7 +42,7 @@ class FOBOSL1(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
-        given = Splitting(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
+        given = FOBOSL1Numbers(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
         return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True)
 
     def initialise(self) -> None:
@@ -50,7 +50,7 @@ class FOBOSL1(Learner):
             self.link = None
 
 
-class Splitting(NamedTuple):
+class FOBOSL1Numbers(NamedTuple):
     """Parameters of `fobos_l1`."""
 
     loss: int
@@ -63,7 +63,7 @@ class Splitting(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Splitting, memory: SteppedWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: FOBOSL1Numbers, memory: SteppedWeights) -> None:
     """Step against the gradient, then threshold by eta_t lam.
 
     Shapes: x f8[d]. docs/algorithms/sparse.md#fobos_l1. A row that would overflow counts for t only.

@@ -60,7 +60,7 @@ class RDAL1(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
+        given = RDAL1Numbers(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
         return UpdateRule(product, learn, given, RDAL1State, uses_weight=True)
 
     def initialise(self) -> None:
@@ -68,7 +68,7 @@ class RDAL1(Learner):
             self.link = None
 
 
-class Averaging(NamedTuple):
+class RDAL1Numbers(NamedTuple):
     """Parameters of `rda_l1`."""
 
     loss: int
@@ -89,7 +89,7 @@ class RDAL1State(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: RDAL1State) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: RDAL1Numbers, memory: RDAL1State) -> None:
     """Add the gradient to the average, then take the best weights for the average.
 
     Shapes: x f8[d]. docs/algorithms/sparse.md#rda_l1. A row that would overflow counts for t only.

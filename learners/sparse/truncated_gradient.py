@@ -77,7 +77,7 @@ class TruncatedGradient(Learner):
         p = self.parameters
         theta = SMALL[p.mode] if p.theta == AUTO else p.theta or math.inf
         pull = p.eta * p.K * p.gravity if p.mode == "tg" else math.inf
-        given = Truncation(LOSSES.index(p.loss), p.eta, p.K, pull, theta, self.n_features)
+        given = TruncatedGradientNumbers(LOSSES.index(p.loss), p.eta, p.K, pull, theta, self.n_features)
         return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True)
 
     def initialise(self) -> None:
@@ -85,7 +85,7 @@ class TruncatedGradient(Learner):
             self.link = None
 
 
-class Truncation(NamedTuple):
+class TruncatedGradientNumbers(NamedTuple):
     """Parameters of `truncated_gradient`."""
 
     loss: int
@@ -100,7 +100,7 @@ class Truncation(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Truncation, memory: SteppedWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: TruncatedGradientNumbers, memory: SteppedWeights) -> None:
     """Step against the gradient, and truncate at every K-th labelled row: T1(w_j, pull, theta).
 
     Shapes: x f8[d]. docs/algorithms/sparse.md#truncated_gradient. A row that would overflow counts for t.

@@ -14,7 +14,7 @@ from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, class_trees, features
 from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, largest_of
 from driftway.learners.trees.class_trees import ClassTrees, score_tree
-from driftway.learners.trees.forest import Given, Members, active_tree, spare_tree, watch_tree
+from driftway.learners.trees.forest import ForestNumbers, Members, active_tree, spare_tree, watch_tree
 from driftway.learners.trees.monitors import Detectors
 
 
@@ -33,7 +33,7 @@ class ClassForest(NamedTuple):
 
 
 @fragment
-def score_classes(x: Array, p: Given, memory: ClassForest) -> None:
+def score_classes(x: Array, p: ForestNumbers, memory: ClassForest) -> None:
     """Write the logarithm of each class's probability: the mean of the trees', weighted by their accuracy.
 
     Shapes: x f8[d].
@@ -60,7 +60,7 @@ def vote(memory: ClassForest) -> None:
 
 
 @fragment
-def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: Given, memory: ClassForest) -> None:
+def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: ForestNumbers, memory: ClassForest) -> None:
     """Let each tree learn the row with a random weight, and watch its error. Shapes: x f8[d]."""
     for t in range(memory.members.active.shape[0]):
         teach(t, y, p, memory)
@@ -68,7 +68,7 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: Given, memory
 
 
 @fragment
-def teach(t: int, y: int, p: Given, memory: ClassForest) -> None:
+def teach(t: int, y: int, p: ForestNumbers, memory: ClassForest) -> None:
     """Let tree t and its successor in the background learn the row; replace the tree if its errors have increased."""
     members, opinion, work = memory.members, member(memory.opinions, t), memory.work
     place, weight = active_tree(members, t), float(poisson(memory.generator, p.weight))

@@ -38,7 +38,7 @@ class ClassTrees(NamedTuple):
     pool: Counts = field("i8[T, q]", "columns from which its leaves choose", largest="d - 1")
 
 
-class Growth(NamedTuple):
+class SplitNumbers(NamedTuple):
     """When a leaf is split."""
 
     grace: float
@@ -71,7 +71,7 @@ def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpin
 
 
 @fragment
-def learn_tree(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
+def learn_tree(tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion) -> None:
     """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
     nodes = tree.nodes
     if not has_begun(nodes):
@@ -81,7 +81,7 @@ def learn_tree(tree: ClassTrees, y: int, weight: float, growth: Growth, work: Cl
 
 
 @fragment
-def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
+def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion) -> None:
     """Add the row to the leaf that has just given its opinion; split it if it is time."""
     nodes, leaves, leaf = tree.nodes, tree.leaves, int(opinion.leaf[0])
     s = nodes.slot[leaf]
@@ -115,7 +115,7 @@ def begin_leaf(tree: ClassTrees, s: int, work: ClassWork) -> None:
 
 
 @kernel
-def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: Growth, work: ClassWork) -> None:
+def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: SplitNumbers, work: ClassWork) -> None:
     """Split the leaf if the best column is the best with probability 1 - delta, or if the best two are equally good.
 
     Domingos and Hulten's Table 1: with R = log2 of the classes in the leaf and n its rows, the observed difference of

@@ -32,7 +32,7 @@ class Members(NamedTuple):
     drifts: Counts = field("i8[1]", "trees replaced so far")
 
 
-class Given(NamedTuple):
+class ForestNumbers(NamedTuple):
     """Parameters of the fragments."""
 
     growth: Any
@@ -45,10 +45,10 @@ class Given(NamedTuple):
     """Parameters of the ADWINs that find drifts."""
 
 
-def given(parameters: Any, growth: Any) -> Given:
+def given(parameters: Any, growth: Any) -> ForestNumbers:
     """Return the parameters of a forest's fragments."""
     warning, drift = (ADWIN.Params(delta=delta).numbers() for delta in (parameters.warning, parameters.drift))
-    return Given(growth, parameters.weight, warning, drift)
+    return ForestNumbers(growth, parameters.weight, warning, drift)
 
 
 def forest_sizes(parameters: Any, q: int, m: int, K: int) -> Mapping[str, int | tuple[int, ...]]:
@@ -89,7 +89,7 @@ def spare_tree(members: Members, t: int) -> int:
 
 
 @fragment
-def watch_tree(members: Members, detectors: Detectors, t: int, error: float, p: Given) -> int:
+def watch_tree(members: Members, detectors: Detectors, t: int, error: float, p: ForestNumbers) -> int:
     """Show a tree's error to its detectors; return the place of a tree that must be cut down, or -1.
 
     At a warning that is the one in the background, where a new one begins; at a drift it is the one that predicted.

@@ -74,19 +74,19 @@ class HoeffdingAdaptiveTree(TreeLearner):
         watched = {"levels": LEVELS, "M": BUCKETS}
         if self.task == REGRESSION:
             grown, free = (
-                target_trees.Growth(float(p.grace), p.delta, p.tie, 1.0, reserve)
+                target_trees.SplitNumbers(float(p.grace), p.delta, p.tie, 1.0, reserve)
                 for reserve in (p.max_leaves // RESERVE, 0)
             )
             shapes = {**tree_sizes(1, p.max_leaves, d, d, WORDS), "B2": WORDS - 2, **watched}
-            return UpdateRule(score_target, learn_target, Given(grown, free, watch), TargetTree, shapes)
+            return UpdateRule(score_target, learn_target, HoeffdingAdaptiveTreeNumbers(grown, free, watch), TargetTree, shapes)
         growth, within = (
-            class_trees.Growth(float(p.grace), p.delta, p.tie, reserve) for reserve in (p.max_leaves // RESERVE, 0)
+            class_trees.SplitNumbers(float(p.grace), p.delta, p.tie, reserve) for reserve in (p.max_leaves // RESERVE, 0)
         )
         sizes = {**tree_sizes(1, p.max_leaves, d, d, words_of(self.n_classes, p.nominal != NONE)), **watched}
-        return UpdateRule(score_classes, learn_class, Given(growth, within, watch), ClassTree, sizes, classes=True)
+        return UpdateRule(score_classes, learn_class, HoeffdingAdaptiveTreeNumbers(growth, within, watch), ClassTree, sizes, classes=True)
 
 
-class Given(NamedTuple):
+class HoeffdingAdaptiveTreeNumbers(NamedTuple):
     """Parameters of the fragments."""
 
     growth: Any
@@ -122,7 +122,7 @@ class TargetTree(NamedTuple):
 
 
 @fragment
-def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: Given, memory: ClassTree) -> None:
+def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: HoeffdingAdaptiveTreeNumbers, memory: ClassTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
     tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
     wrong = largest_of(opinion.p) != y
@@ -132,7 +132,7 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: Given, memory
 
 
 @kernel
-def watch_classes(y: int, error: float, p: Given, memory: ClassTree) -> None:
+def watch_classes(y: int, error: float, p: HoeffdingAdaptiveTreeNumbers, memory: ClassTree) -> None:
     """Show the error to each inner node on the row's path, and the row to their alternates."""
     tree, monitors, other, work = (
         member(memory.trees, 0),
@@ -160,7 +160,7 @@ def watch_classes(y: int, error: float, p: Given, memory: ClassTree) -> None:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, _value: float, p: Given, memory: TargetTree) -> None:
+def learn_target(x: Array, y: float, _omega: float, _value: float, p: HoeffdingAdaptiveTreeNumbers, memory: TargetTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
     tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
     off = y - opinion.said[VALUE]
@@ -170,7 +170,7 @@ def learn_target(x: Array, y: float, _omega: float, _value: float, p: Given, mem
 
 
 @kernel
-def watch_targets(y: float, off: float, p: Given, memory: TargetTree) -> None:
+def watch_targets(y: float, off: float, p: HoeffdingAdaptiveTreeNumbers, memory: TargetTree) -> None:
     """Show the error to each inner node on the row's path, and the row to their alternates."""
     tree, monitors, other, work = (
         member(memory.trees, 0),

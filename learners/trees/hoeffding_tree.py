@@ -53,10 +53,10 @@ class HoeffdingTree(TreeLearner):
     def rule(self) -> UpdateRule:
         p, d = self.parameters, self.n_features
         if self.task == REGRESSION:
-            grown = target_trees.Growth(float(p.grace), p.delta, p.tie, 1.0)
+            grown = target_trees.SplitNumbers(float(p.grace), p.delta, p.tie, 1.0)
             shapes = {**tree_sizes(1, p.max_leaves, d, d, WORDS), "B2": WORDS - 2}
             return UpdateRule(score_target, learn_target, grown, TargetTree, shapes)
-        growth = class_trees.Growth(float(p.grace), p.delta, p.tie)
+        growth = class_trees.SplitNumbers(float(p.grace), p.delta, p.tie)
         sizes = tree_sizes(1, p.max_leaves, d, d, words_of(self.n_classes, p.nominal != NONE))
         return UpdateRule(score_classes, learn_class, growth, ClassTree, sizes, classes=True)
 
@@ -91,7 +91,7 @@ def score_classes(x: Array, _p: Any, memory: Any) -> None:
 
 
 @fragment
-def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: class_trees.Growth, memory: ClassTree) -> None:
+def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: class_trees.SplitNumbers, memory: ClassTree) -> None:
     """Add the row to its leaf, and split that if it is time. Shapes: x f8[d]."""
     class_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.opinions, 0))
     features.count_row(x, memory.known)
@@ -105,7 +105,7 @@ def score_target(x: Array, _p: Any, memory: Any) -> float:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, _value: float, p: target_trees.Growth, memory: TargetTree) -> None:
+def learn_target(x: Array, y: float, _omega: float, _value: float, p: target_trees.SplitNumbers, memory: TargetTree) -> None:
     """Add the row to its leaf, and split that if it is time. Shapes: x f8[d]."""
     target_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.opinions, 0))
     features.count_row(x, memory.known)

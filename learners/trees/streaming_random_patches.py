@@ -53,9 +53,9 @@ class StreamingRandomPatches(TreeLearner):
         m = columns_of_patch(p.share, d)
         sizes = forest_sizes(p, m, m, self.n_classes)
         if self.task == REGRESSION:
-            grown = target_trees.Growth(float(p.grace), p.delta, p.tie, 1.0)
+            grown = target_trees.SplitNumbers(float(p.grace), p.delta, p.tie, 1.0)
             return UpdateRule(score_target, learn_target, given(p, grown), TargetForest, sizes)
-        growth = class_trees.Growth(float(p.grace), p.delta, p.tie)
+        growth = class_trees.SplitNumbers(float(p.grace), p.delta, p.tie)
         return UpdateRule(score_classes, learn_class, given(p, growth), ClassForest, sizes, classes=True)
 
     def initialise(self) -> None:

@@ -11,7 +11,7 @@ from driftway.learners.engine.jit import member
 from driftway.learners.numeric.random import Words, poisson
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, features, target_trees
-from driftway.learners.trees.forest import Given, Members, active_tree, spare_tree, watch_tree
+from driftway.learners.trees.forest import ForestNumbers, Members, active_tree, spare_tree, watch_tree
 from driftway.learners.trees.monitors import Detectors
 from driftway.learners.trees.relative_error import ErrorScale, count_error, relative, root_of
 from driftway.learners.trees.target_leaves import VALUE, TargetOpinion, TargetWork
@@ -33,7 +33,7 @@ class TargetForest(NamedTuple):
 
 
 @fragment
-def score_target(x: Array, _p: Given, memory: TargetForest) -> float:
+def score_target(x: Array, _p: ForestNumbers, memory: TargetForest) -> float:
     """Return the mean of the trees' predictions. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
     return mean_of_trees(memory)
@@ -49,7 +49,7 @@ def mean_of_trees(memory: TargetForest) -> float:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, value: float, p: Given, memory: TargetForest) -> None:
+def learn_target(x: Array, y: float, _omega: float, value: float, p: ForestNumbers, memory: TargetForest) -> None:
     """Let each tree learn the row with a random weight, and watch its error. Shapes: x f8[d]."""
     root = root_of(memory.error)
     for t in range(memory.members.active.shape[0]):
@@ -59,7 +59,7 @@ def learn_target(x: Array, y: float, _omega: float, value: float, p: Given, memo
 
 
 @fragment
-def teach(t: int, y: float, root: float, p: Given, memory: TargetForest) -> None:
+def teach(t: int, y: float, root: float, p: ForestNumbers, memory: TargetForest) -> None:
     """Let tree t and its successor in the background learn the row; replace the tree if its errors have increased."""
     members, opinion, work = memory.members, member(memory.opinions, t), memory.work
     weight = float(poisson(memory.generator, p.weight))

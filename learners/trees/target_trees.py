@@ -41,7 +41,7 @@ class TargetTrees(NamedTuple):
     pool: Counts = field("i8[T, q]", "columns from which its leaves choose", largest="d - 1")
 
 
-class Growth(NamedTuple):
+class SplitNumbers(NamedTuple):
     """When a leaf is split, and what it forgets."""
 
     grace: float
@@ -75,7 +75,7 @@ def predict_below(tree: TargetTrees, node: int, work: TargetWork, opinion: Targe
 
 @fragment
 def learn_tree(
-    tree: TargetTrees, target: float, weight: float, growth: Growth, work: TargetWork, opinion: TargetOpinion
+    tree: TargetTrees, target: float, weight: float, growth: SplitNumbers, work: TargetWork, opinion: TargetOpinion
 ) -> None:
     """Learn the row, for which the tree has just predicted, with a weight > 0; split its leaf if it is time."""
     if not has_begun(tree.nodes):
@@ -87,7 +87,7 @@ def learn_tree(
 
 @fragment
 def learn_leaf(
-    tree: TargetTrees, target: float, weight: float, growth: Growth, work: TargetWork, opinion: TargetOpinion
+    tree: TargetTrees, target: float, weight: float, growth: SplitNumbers, work: TargetWork, opinion: TargetOpinion
 ) -> None:
     """Add the row to the leaf that has just predicted for it; split it if it is time."""
     nodes, leaves, y, leaf = tree.nodes, tree.leaves, min(max(target, -LARGEST), LARGEST), int(opinion.leaf[0])
@@ -126,7 +126,7 @@ def begin_leaf(tree: TargetTrees, s: int, y: float, work: TargetWork) -> None:
 
 
 @kernel
-def try_to_split(tree: TargetTrees, leaf: int, s: int, growth: Growth, work: TargetWork) -> None:
+def try_to_split(tree: TargetTrees, leaf: int, s: int, growth: SplitNumbers, work: TargetWork) -> None:
     """Split the leaf if the best column is the best with probability 1 - delta, or if the best two are equally good.
 
     FIMT-DD's Figure 2: the ratio of the two best reductions is within epsilon = sqrt(ln(1 / delta) / 2 n) of the

@@ -30,7 +30,7 @@ MOST_ROWS = 5000
 """Limit of the ring with a kernel, whose values then take 200 MB."""
 
 
-class Training(Parameters):
+class WindowSVMParameters(Parameters):
     """Parameters of every support vector machine on a window."""
 
     C: float = number(1.0, "Largest weight of a row. Larger = fewer errors in the window, smaller margin.", above=0.0)

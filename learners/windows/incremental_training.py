@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, field, fragment, integer
 from driftway.learners.numeric.random import Words, permute
-from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables, Training, Value, visitor
+from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables, WindowSVMParameters, Value, visitor
 
 
-class BatchTraining(Training):
+class BatchTraining(WindowSVMParameters):
     """Parameters of a machine that is trained at the end of each batch."""
 
     batch: int = integer(100, "Labelled rows between trainings.", at_least=1)

@@ -12,7 +12,7 @@ from driftway.learners.numeric.random import Words, seed
 from driftway.learners.windows import gaussian, ring
 from driftway.learners.windows.coordinate_descent import (
     DualVariables,
-    Training,
+    WindowSVMParameters,
     Value,
     by_values,
     by_weights,
@@ -48,7 +48,7 @@ class SVMWin(Learner):
     name = "svm_win"
     tasks = ("binary",)
 
-    class Params(Training):
+    class Params(WindowSVMParameters):
         window: int = integer(200, "W, number of stored labelled rows.", at_least=1)
         retrain_every: int = integer(1, "Labelled rows between trainings.", at_least=1)
 
