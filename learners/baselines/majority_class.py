@@ -27,24 +27,24 @@ class MajorityClass(Learner):
     Params = Parameters
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, (), Tally, classes=True)
+        return UpdateRule(score, learn, (), MajorityClassState, classes=True)
 
 
-class Tally(NamedTuple):
-    """Memory of `majority_class`."""
+class MajorityClassState(NamedTuple):
+    """State of `majority_class`."""
 
     counts: Counts = field("i8[K]", "labelled rows of each class")
     S: Array = scratch("f8[K]", "the scores")
 
 
 @fragment
-def score(_x: Array, _parameters: Any, memory: Tally) -> None:
+def score(_x: Array, _parameters: Any, memory: MajorityClassState) -> None:
     """Write the counts of the preceding rows."""
     for c in range(memory.S.shape[0]):
         memory.S[c] = memory.counts[c]
 
 
 @fragment
-def learn(_x: Array, label: int, _omega: float, _finite: bool, _parameters: Any, memory: Tally) -> None:
+def learn(_x: Array, label: int, _omega: float, _finite: bool, _parameters: Any, memory: MajorityClassState) -> None:
     """Count the row."""
     memory.counts[label] += 1

@@ -36,14 +36,14 @@ class NoChange(Learner):
 
 
 class LastTarget(NamedTuple):
-    """Memory of `no_change` in regression."""
+    """State of `no_change` in regression."""
 
     last: Array = field("f8[1]", "the last target")
     labels: Counts = field("i8[1]", "labelled rows so far")
 
 
 class LastClass(NamedTuple):
-    """Memory of `no_change` in classification."""
+    """State of `no_change` in classification."""
 
     last: Array = field("f8[1]", "the last class index")
     labels: Counts = field("i8[1]", "labelled rows so far")

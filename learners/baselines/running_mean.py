@@ -27,11 +27,11 @@ class RunningMean(Learner):
     Params = Parameters
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, (), Mean)
+        return UpdateRule(score, learn, (), RunningMeanState)
 
 
-class Mean(NamedTuple):
-    """Memory of `running_mean`."""
+class RunningMeanState(NamedTuple):
+    """State of `running_mean`."""
 
     mean: Array = field("f8[1]", "mean of the targets")
     labels: Counts = field("i8[1]", "number of targets in the mean")
@@ -39,13 +39,13 @@ class Mean(NamedTuple):
 
 
 @fragment
-def score(_x: Array, _parameters: Any, memory: Mean) -> float:
+def score(_x: Array, _parameters: Any, memory: RunningMeanState) -> float:
     """Return the mean of the preceding targets."""
     return float(memory.mean[0])
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: Mean) -> None:
+def learn(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: RunningMeanState) -> None:
     """Add the target to the mean, or count it as skipped if that overflows."""
     moved = memory.mean[0] + (y - memory.mean[0]) / (memory.labels[0] + 1.0)
     if math.isfinite(moved):

@@ -95,7 +95,7 @@ class BayesLinear(Learner):
 
 
 class BayesLinearState(NamedTuple):
-    """Memory of `bayes_linear`."""
+    """State of `bayes_linear`."""
 
     weight: Array = field("f8[d]", "mean of the weights, d with the intercept")
     P: Array = field("f8[d, d]", "covariance of the weights, bitwise symmetric")

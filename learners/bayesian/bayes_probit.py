@@ -79,14 +79,14 @@ class BayesProbit(Learner):
     def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        return UpdateRule(score, learn, p.numbers(), Posterior, form_of(p.cov, d), uses_weight=True)
+        return UpdateRule(score, learn, p.numbers(), BayesProbitState, form_of(p.cov, d), uses_weight=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.prior_var)
 
 
-class Posterior(NamedTuple):
-    """Memory of `bayes_probit`."""
+class BayesProbitState(NamedTuple):
+    """State of `bayes_probit`."""
 
     weight: Array = field("f8[d]", "mean mu of the weights, d with the intercept")
     covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
@@ -100,7 +100,7 @@ def score_probit(form: CovarianceForm) -> Fragment:
     spread = form.spread
 
     @fragment
-    def score(x: Array, p: BayesProbit.Params, memory: Posterior) -> float:
+    def score(x: Array, p: BayesProbit.Params, memory: BayesProbitState) -> float:
         """Return the latent score's mean in standard deviations; leaves both for `learn`. Shapes: x f8[d]."""
         v = spread(memory.covariance, x, memory.k)
         mean = dot(memory.weight, x)
@@ -115,7 +115,7 @@ def learn_probit(form: CovarianceForm) -> Fragment:
     _, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, omega: float, _s: float, p: BayesProbit.Params, memory: Posterior) -> None:
+    def learn(x: Array, y: float, omega: float, _s: float, p: BayesProbit.Params, memory: BayesProbitState) -> None:
         """Match the mean and covariance of the posterior, with noise variance beta^2 / omega.
 
         Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_probit. A row that would overflow changes nothing.

@@ -38,27 +38,27 @@ class BetaBernoulli(Learner):
         )
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, self.parameters.numbers(), Coin)
+        return UpdateRule(score, learn, self.parameters.numbers(), BetaBernoulliState)
 
     def initialise(self) -> None:
         self.state["a"][0], self.state["b"][0] = self.parameters.a0, self.parameters.b0
 
 
-class Coin(NamedTuple):
-    """Memory of `beta_bernoulli`."""
+class BetaBernoulliState(NamedTuple):
+    """State of `beta_bernoulli`."""
 
     a: Array = field("f8[1]", "a0 and the rows of class 1, discounted")
     b: Array = field("f8[1]", "b0 and the rows of class 0, discounted")
 
 
 @fragment
-def score(_x: Array, _parameters: Any, memory: Coin) -> float:
+def score(_x: Array, _parameters: Any, memory: BetaBernoulliState) -> float:
     """Return the log-odds of the posterior mean."""
     return log(memory.a[0] / memory.b[0])
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _s: float, p: BetaBernoulli.Params, memory: Coin) -> None:
+def learn(_x: Array, y: float, _omega: float, _s: float, p: BetaBernoulli.Params, memory: BetaBernoulliState) -> None:
     """Decay the posterior towards the prior and count the row. Invariant: a >= a0, b >= b0.
 
     See docs/algorithms/bayesian.md#beta_bernoulli.

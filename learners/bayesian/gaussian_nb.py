@@ -45,11 +45,11 @@ class GaussianNB(Learner):
         )
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, self.parameters.numbers(), Moments, classes=True)
+        return UpdateRule(score, learn, self.parameters.numbers(), GaussianNBState, classes=True)
 
 
-class Moments(NamedTuple):
-    """Memory of `gaussian_nb`."""
+class GaussianNBState(NamedTuple):
+    """State of `gaussian_nb`."""
 
     # Overrides the tuple's method of that name.
     count: Array = field("f8[K]", "weight of each class's rows, 0 for one not seen")  # type: ignore[assignment]
@@ -60,7 +60,7 @@ class Moments(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: GaussianNB.Params, memory: Moments) -> None:
+def score(x: Array, p: GaussianNB.Params, memory: GaussianNBState) -> None:
     """Write the log-posterior of each class, or 1 for the only class seen so far of two.
 
     See docs/algorithms/bayesian.md#gaussian_nb.
@@ -97,7 +97,7 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Params, memory: Moments) -> None:
+def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Params, memory: GaussianNBState) -> None:
     """Decay all classes and add the row to its own (Welford), or change nothing if a sum would overflow.
 
     Shapes: x f8[d]. docs/algorithms/bayesian.md#gaussian_nb.
@@ -123,7 +123,7 @@ def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Para
 
 
 @fragment
-def fade(decay: float, memory: Moments) -> None:
+def fade(decay: float, memory: GaussianNBState) -> None:
     """Decay all classes, and forget those with almost no weight left."""
     for c in range(memory.count.shape[0]):
         memory.count[c] *= decay

@@ -66,7 +66,7 @@ class HMMFilter(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Chain, {"M": p.states or self.n_classes}, classes=True)
+        return UpdateRule(score, learn, p.numbers(), HMMFilterState, {"M": p.states or self.n_classes}, classes=True)
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -77,8 +77,8 @@ class HMMFilter(Learner):
         s["emissions"][np.arange(m), np.arange(m) % self.n_classes] += p.own
 
 
-class Chain(NamedTuple):
-    """Memory of `hmm_filter`. Every count stays >= 1, so no state or class ever has probability 0."""
+class HMMFilterState(NamedTuple):
+    """State of `hmm_filter`. Every count stays >= 1, so no state or class ever has probability 0."""
 
     belief: Array = field("f8[M]", "p, the probability of each state after the last label")
     transitions: Array = field("f8[M, M]", "counts NA, from row to column")
@@ -91,7 +91,7 @@ class Chain(NamedTuple):
 
 
 @fragment
-def score(_x: Array, _parameters: Any, memory: Chain) -> None:
+def score(_x: Array, _parameters: Any, memory: HMMFilterState) -> None:
     """Predict the probabilities of states and classes one step ahead; with two classes S_1 - S_0 is the log-odds."""
     leaving, ahead, giving, chance = memory.leaving, memory.ahead, memory.giving, memory.chance
     m, n_classes = memory.emissions.shape
@@ -121,7 +121,7 @@ def score(_x: Array, _parameters: Any, memory: Chain) -> None:
 
 
 @fragment
-def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: Chain) -> None:
+def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: HMMFilterState) -> None:
     """Filter the state by the label and update the counts, using what `score` left in scratch.
 
     See docs/algorithms/bayesian.md#hmm_filter.

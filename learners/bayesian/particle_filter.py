@@ -79,14 +79,14 @@ class ParticleFilter(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Swarm, {"N": p.particles})
+        return UpdateRule(score, learn, p.numbers(), ParticleFilterState, {"N": p.particles})
 
     def initialise(self) -> None:
         scatter_first(self.parameters, self.state)
 
 
-class Swarm(NamedTuple):
-    """Memory of `particle_filter` and `ossl_gap`."""
+class ParticleFilterState(NamedTuple):
+    """State of `particle_filter` and `ossl_gap`."""
 
     particle: Array = field("f8[N, d]", "guesses of the weights, d with the intercept")
     log_likelihood: Array = field("f8[N]", "of each since the last drawing, the largest 0")
@@ -104,7 +104,7 @@ def scatter_first(p: Any, state: State) -> None:
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: Swarm) -> float:
+def score(x: Array, _parameters: Any, memory: ParticleFilterState) -> float:
     """Return the weighted vote of all particles, or NaN if the score of one is not finite. Shapes: x f8[d]."""
     margin, odds = memory.margin, memory.odds
     finite, zeros, ones = True, 0.0, 0.0  # separate sums of p and 1 - p, because 1 - p cancels
@@ -120,7 +120,7 @@ def score(x: Array, _parameters: Any, memory: Swarm) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params, memory: Swarm) -> None:
+def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params, memory: ParticleFilterState) -> None:
     """Weight the particles by the label, resample if few of them matter, and move them.
 
     docs/algorithms/bayesian.md#particle_filter. Uses the margins that `score` left in scratch. The largest
@@ -134,7 +134,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params
 
 
 @fragment
-def weigh(label: float, memory: Swarm) -> None:
+def weigh(label: float, memory: ParticleFilterState) -> None:
     """Subtract each particle's logistic loss from its log-likelihood."""
     for i in range(memory.log_likelihood.shape[0]):
         memory.log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])

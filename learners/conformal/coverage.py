@@ -19,8 +19,8 @@ from driftway.learners.metrics.rolling import WINDOW
 NOT_YET = -1
 
 
-class Covered(NamedTuple):
-    """Memory of the metrics."""
+class CoverageState(NamedTuple):
+    """State of the metrics."""
 
     labels: Counts = field("i8[1]", "labels so far")
     covered: Counts = field("i8[2]", "of them covered: in total, and in the window")
@@ -55,13 +55,13 @@ class CoverageMetrics:
         self.coverage, self.window, self.n_classes = coverage, window, learner.n_classes
         self.sets = learner.task != REGRESSION
         self._sizes = {"window": window, "words": -(-window // WORD_BITS)}
-        self.state = State(fields_of(Covered, self._sizes))
-        write_defaults(Covered, self.state)
-        self._memory = as_views(Covered, self.state)
+        self.state = State(fields_of(CoverageState, self._sizes))
+        write_defaults(CoverageState, self.state)
+        self._memory = as_views(CoverageState, self.state)
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Covered, self._sizes, State(self.state.fields, memory))
+        check_ranges(CoverageState, self._sizes, State(self.state.fields, memory))
 
     def continue_from(self, before: "CoverageMetrics") -> bool:
         """As `driftway.learners.metrics.classification.ClassificationMetrics.continue_from`.
@@ -139,7 +139,7 @@ class CoverageMetrics:
 
 
 @fragment
-def count_label(covered: bool, size: float, memory: Covered) -> None:
+def count_label(covered: bool, size: float, memory: CoverageState) -> None:
     """Count a label, and the width of its row's interval or the size of its set."""
     window = memory.sizes.shape[0]
     hit, slot = 1 if covered else 0, memory.labels[0] % window
@@ -158,7 +158,7 @@ def count_label(covered: bool, size: float, memory: Covered) -> None:
 
 
 @kernel
-def add_intervals(score: Array, threshold: Array, y: Array, memory: Covered) -> None:
+def add_intervals(score: Array, threshold: Array, y: Array, memory: CoverageState) -> None:
     """Count the labelled rows' intervals. Shapes: score f8[n, 1], threshold, y f8[n]."""
     for t in range(y.shape[0]):
         if not math.isnan(y[t]):
@@ -171,7 +171,7 @@ def add_intervals(score: Array, threshold: Array, y: Array, memory: Covered) -> 
 
 
 @kernel
-def add_sets(score: Array, threshold: Array, y: Array, memory: Covered) -> None:
+def add_sets(score: Array, threshold: Array, y: Array, memory: CoverageState) -> None:
     """Count the labelled rows' sets. Shapes: score f8[n, k], threshold, y f8[n]."""
     for t in range(y.shape[0]):
         if not math.isnan(y[t]):

@@ -65,7 +65,7 @@ class Level(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """Memory of the experts."""
+    """State of the experts."""
 
     labels: Counts = field("i8[1]", "labels so far")
     rows: Counts = field("i8[1]", "thresholds emitted so far")

@@ -49,7 +49,7 @@ class ADWIN(Detector):
 
 
 class ADWINState(NamedTuple):
-    """Memory of `adwin`. Buckets of a level are ordered by age, oldest first."""
+    """State of `adwin`. Buckets of a level are ordered by age, oldest first."""
 
     rows: Counts = field("i8[1]", "all that were seen: when to look")
     width: Counts = field("i8[1]", "W, rows of the window")

@@ -40,11 +40,11 @@ class DDM(Detector):
                 raise ParameterError(f"drift must be >= warn = {self.warn:g}, got {self.drift}")
 
     def rule(self) -> DetectorRule:
-        return DetectorRule(detect, self.parameters.numbers(), Minimum)
+        return DetectorRule(detect, self.parameters.numbers(), DDMState)
 
 
-class Minimum(NamedTuple):
-    """Memory of `ddm`."""
+class DDMState(NamedTuple):
+    """State of `ddm`."""
 
     rows: Counts = field("i8[1]", "rows since the last drift")
     rate: Array = field("f8[1]", "their error rate")
@@ -52,7 +52,7 @@ class Minimum(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: DDM.Params, memory: Minimum) -> int:
+def detect(error: float, p: DDM.Params, memory: DDMState) -> int:
     """Add a row: 1 for a mistake, 0 for a hit. docs/algorithms/drift.md#drift-detectors."""
     rows, rate, least = memory
     rows[0] += 1

@@ -43,11 +43,11 @@ class EDDM(Detector):
                 raise ParameterError(f"drift must be <= warn = {self.warn:g}, got {self.drift}")
 
     def rule(self) -> DetectorRule:
-        return DetectorRule(detect, self.parameters.numbers(), Distances)
+        return DetectorRule(detect, self.parameters.numbers(), EDDMState)
 
 
-class Distances(NamedTuple):
-    """Memory of `eddm`."""
+class EDDMState(NamedTuple):
+    """State of `eddm`."""
 
     rows: Counts = field("i8[1]", "rows since the last drift")
     errors: Counts = field("i8[1]", "how many were wrong")
@@ -58,7 +58,7 @@ class Distances(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: EDDM.Params, memory: Distances) -> int:
+def detect(error: float, p: EDDM.Params, memory: EDDMState) -> int:
     """Add a row: 1 for a mistake, 0 for a hit. docs/algorithms/drift.md#drift-detectors."""
     memory.rows[0] += 1
     if error != 1.0:

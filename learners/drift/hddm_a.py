@@ -40,7 +40,7 @@ class HDDMA(Detector):
             refuse_order(self.drift_conf, self.warn_conf)
 
     def rule(self) -> DetectorRule:
-        return DetectorRule(detect, bounds_of(self.parameters), Means)
+        return DetectorRule(detect, bounds_of(self.parameters), HDDMAState)
 
 
 class HDDMANumbers(NamedTuple):
@@ -55,8 +55,8 @@ class HDDMANumbers(NamedTuple):
     lam: float = 0.0
 
 
-class Means(NamedTuple):
-    """Memory of `hddm_a`."""
+class HDDMAState(NamedTuple):
+    """State of `hddm_a`."""
 
     rows: Counts = field("i8[3]", "rows since the last drift; up to the cut for more errors; for fewer; 0 = no cut yet")
     sums: Array = field("f8[3]", "sums of their errors")
@@ -81,7 +81,7 @@ def bounds_of(p: HDDMA.Params) -> HDDMANumbers:
 
 
 @fragment
-def detect(error: float, p: HDDMANumbers, memory: Means) -> int:
+def detect(error: float, p: HDDMANumbers, memory: HDDMAState) -> int:
     """Add an error, clipped to [0, 1].
 
     See docs/algorithms/drift.md#drift-detectors.

@@ -48,7 +48,7 @@ class HDDMW(Detector):
 
 
 class HDDMWState(NamedTuple):
-    """Memory of `hddm_w`: exponentially weighted means and their sums of squared weights."""
+    """State of `hddm_w`: exponentially weighted means and their sums of squared weights."""
 
     seen: Counts = field(
         "i8[3]", "rows in the mean of all; in that since the cut for more errors; since that for fewer"

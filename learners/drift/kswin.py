@@ -59,7 +59,7 @@ class KSWIN(Detector):
     def rule(self) -> DetectorRule:
         p = self.parameters
         given = KSWINNumbers(p.window, p.stat, steps_apart(p.stat, p.alpha))
-        return DetectorRule(detect, given, Recent, {"window": p.window, "older": p.window - p.stat, "stat": p.stat})
+        return DetectorRule(detect, given, KSWINState, {"window": p.window, "older": p.window - p.stat, "stat": p.stat})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -86,8 +86,8 @@ class KSWINNumbers(NamedTuple):
     """Number of steps between the two distribution functions from which on it is a drift."""
 
 
-class Recent(NamedTuple):
-    """Memory of `kswin`."""
+class KSWINState(NamedTuple):
+    """State of `kswin`."""
 
     rows: Counts = field("i8[1]", "rows in the window", largest="window")
     ring: Array = field("f8[window]", "their errors, the oldest first")
@@ -98,7 +98,7 @@ class Recent(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: KSWINNumbers, memory: Recent) -> int:
+def detect(error: float, p: KSWINNumbers, memory: KSWINState) -> int:
     """Add an error or a loss; non-finite ones are skipped."""
     rows, ring = memory.rows, memory.ring
     if error - error != 0.0:  # inf - inf and nan - nan are nan
@@ -125,7 +125,7 @@ def detect(error: float, p: KSWINNumbers, memory: Recent) -> int:
 
 
 @fragment
-def draw(p: KSWINNumbers, memory: Recent) -> None:
+def draw(p: KSWINNumbers, memory: KSWINState) -> None:
     """Draw from the older rows without replacement."""
     n = p.window - p.stat
     for i in range(n):

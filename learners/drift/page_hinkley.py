@@ -38,7 +38,11 @@ class PageHinkley(Detector):
 
     def rule(self) -> DetectorRule:
         p = self.parameters
-        return DetectorRule(detect, PageHinkleyNumbers(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)), Sums)
+        return DetectorRule(
+            detect,
+            PageHinkleyNumbers(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)),
+            PageHinkleyState,
+        )
 
 
 class PageHinkleyNumbers(NamedTuple):
@@ -51,8 +55,8 @@ class PageHinkleyNumbers(NamedTuple):
     direction: int
 
 
-class Sums(NamedTuple):
-    """Memory of `page_hinkley`."""
+class PageHinkleyState(NamedTuple):
+    """State of `page_hinkley`."""
 
     rows: Counts = field("i8[1]", "rows since the last drift")
     mean: Array = field("f8[1]", "mean of their errors")
@@ -61,7 +65,7 @@ class Sums(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: PageHinkleyNumbers, memory: Sums) -> int:
+def detect(error: float, p: PageHinkleyNumbers, memory: PageHinkleyState) -> int:
     """Add an error or a loss; one that is not finite, or would make the sums so, is skipped."""
     rows, mean, up, down = memory
     moved = mean[0] + (error - mean[0]) / (rows[0] + 1.0)

@@ -88,7 +88,7 @@ class AdaBoostOLNumbers(NamedTuple):
 
 
 class AdaBoostOLState(NamedTuple):
-    """Memory of `adaboost_ol`."""
+    """State of `adaboost_ol`."""
 
     members: Any
     """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""

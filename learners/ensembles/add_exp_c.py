@@ -79,7 +79,7 @@ class AddExpC(Ensemble):
     def rule(self) -> UpdateRule:
         p = self.parameters
         own = AddExpCNumbers(log_for_python(p.beta), p.gamma, p.tau, p.prune == "oldest", p.y_min < p.y_max)
-        return self.around(*build_fragments(self.expert), Ranged, classes=False, own=own)
+        return self.around(*build_fragments(self.expert), AddExpCState, classes=False, own=own)
 
     def initialise(self) -> None:
         super().initialise()
@@ -100,8 +100,8 @@ class AddExpCNumbers(NamedTuple):
     """Whether the range of targets is given."""
 
 
-class Ranged(NamedTuple):
-    """Memory of `add_exp_c`."""
+class AddExpCState(NamedTuple):
+    """State of `add_exp_c`."""
 
     members: Any
     """As in `ExpertPool`."""
@@ -128,7 +128,7 @@ def place(value: float, bounds: Array) -> float:
 
 
 @fragment
-def mean(memory: Ranged) -> float:
+def mean(memory: AddExpCState) -> float:
     """Return the weighted mean of the positions of the experts' predictions in the range."""
     total, combined = 0.0, 0.0
     for e in range(memory.experts[0]):
@@ -138,7 +138,7 @@ def mean(memory: Ranged) -> float:
 
 
 @fragment
-def widen(y: float, known: bool, memory: Ranged) -> None:
+def widen(y: float, known: bool, memory: AddExpCState) -> None:
     """Count a row and, unless the range is given, widen it to include the target."""
     if not known:
         memory.bounds[0] = y if memory.learned[0] == 0 else min(memory.bounds[0], y)
@@ -152,14 +152,14 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     predict, _, teach, begin = expert
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Ranged) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: AddExpCState) -> float:
         for e in range(memory.experts[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)
         s = mean(memory)
         return (1.0 - s) * memory.bounds[0] + s * memory.bounds[1]
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: Ranged) -> None:
+    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: AddExpCState) -> None:
         """Decay the weights, add an expert, learn. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
         widen(y, p.own.known, memory)
         target, missed = place(y, memory.bounds), 0.0

@@ -22,7 +22,7 @@ CERTAIN = 1.0
 
 
 class AgeWeightedState(NamedTuple):
-    """Memory of ensembles whose experts start at different rows."""
+    """State of ensembles whose experts start at different rows."""
 
     members: Any
     """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""

@@ -61,11 +61,11 @@ class Condor(Learner):
                 raise ParameterError(f"lam must be <= 1/eta = {1.0 / self.eta:g}, got {self.lam}")
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(product, learn, self.parameters.numbers(), Models, {"M": self.parameters.pool})
+        return UpdateRule(product, learn, self.parameters.numbers(), CondorState, {"M": self.parameters.pool})
 
 
-class Models(NamedTuple):
-    """Memory of `condor`."""
+class CondorState(NamedTuple):
+    """State of `condor`."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     model: Array = field("f8[M, d]", "weights at the ends of epochs, M of them by turns")
@@ -78,7 +78,7 @@ class Models(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, p: Condor.Params, memory: Models) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, p: Condor.Params, memory: CondorState) -> None:
     """Take a step, add the row to the pool's losses, and end the epoch if it is complete. Shapes: x f8[d]."""
     weight, drawn = memory.weight, memory.drawn
     in_use = min(memory.epochs[0], memory.beta.shape[0])

@@ -59,7 +59,7 @@ class EOSELM(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         return UpdateRule(
-            score, learn, EOSELMNumbers(p.init_block or 2 * p.hidden), Networks, {"M": p.n, "L": p.hidden}
+            score, learn, EOSELMNumbers(p.init_block or 2 * p.hidden), EOSELMState, {"M": p.n, "L": p.hidden}
         )
 
     def initialise(self) -> None:
@@ -85,8 +85,8 @@ class Output(NamedTuple):
     k: Array = scratch("f8[M, L]", "P phi")
 
 
-class Networks(NamedTuple):
-    """Memory of `eos_elm`."""
+class EOSELMState(NamedTuple):
+    """State of `eos_elm`."""
 
     output: Any = part(Output, "least squares on the units")
     A: Array = field("f8[M, L, d]", "input weights of the units, d with the intercept")
@@ -110,7 +110,7 @@ def scatter(A: Array, b: Array, generator: Words) -> None:
 
 
 @fragment
-def score(x: Array, p: EOSELMNumbers, memory: Networks) -> float:
+def score(x: Array, p: EOSELMNumbers, memory: EOSELMState) -> float:
     """Return the mean of the networks, or first that of the targets. Shapes: x f8[d]."""
     total = 0.0
     for i in range(memory.s.shape[0]):
@@ -123,7 +123,7 @@ def score(x: Array, p: EOSELMNumbers, memory: Networks) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _score: float, _p: EOSELMNumbers, memory: Networks) -> None:
+def learn(_x: Array, y: float, _omega: float, _score: float, _p: EOSELMNumbers, memory: EOSELMState) -> None:
     """Update the least squares of each network, with the units that `score` left in scratch."""
     memory.learned[0] += 1
     memory.mean[0] += (y - memory.mean[0]) / memory.learned[0]

@@ -9,7 +9,7 @@ from driftway.learners.ensembles.expert import Expert, Fragment, move, renew
 
 
 class ExpertPool(NamedTuple):
-    """Memory of ensembles whose experts vote with weights."""
+    """State of ensembles whose experts vote with weights."""
 
     members: Any
     """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""

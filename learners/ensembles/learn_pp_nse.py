@@ -91,7 +91,7 @@ class LearnPPNSENumbers(NamedTuple):
 
 
 class LearnPPNSEState(NamedTuple):
-    """Memory of `learn_pp_nse`."""
+    """State of `learn_pp_nse`."""
 
     members: Any
     """As in `ExpertPool`."""

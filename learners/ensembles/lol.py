@@ -60,7 +60,7 @@ class LOL(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         pull = LOLNumbers(LOLStep(p.C / p.lam, 1.0 / (1.0 + p.lam)), LOLStep(p.C, p.lam / (1.0 + p.lam)))
-        return UpdateRule(score, learn, pull, Regions, {"m": p.prototypes}, uses_weight=True)
+        return UpdateRule(score, learn, pull, LOLState, {"m": p.prototypes}, uses_weight=True)
 
 
 class LOLStep(NamedTuple):
@@ -77,8 +77,8 @@ class LOLNumbers(NamedTuple):
     own: LOLStep
 
 
-class Regions(NamedTuple):
-    """Memory of `lol`. Prototypes are stored by columns, so that several distances are computed at a time."""
+class LOLState(NamedTuple):
+    """State of `lol`. Prototypes are stored by columns, so that several distances are computed at a time."""
 
     prototype: Array = field("f8[n, m]", "without the intercept")
     rows: Counts = field("i8[m]", "labelled rows of each region")
@@ -91,7 +91,7 @@ class Regions(NamedTuple):
 
 
 @fragment
-def score(x: Array, _p: LOLNumbers, memory: Regions) -> float:
+def score(x: Array, _p: LOLNumbers, memory: LOLState) -> float:
     """Return the score of the row's region, or 0 before the first one. Shapes: x f8[d]."""
     used = memory.used[0]
     squared_distances(x, memory.prototype, used, memory.squared)
@@ -109,7 +109,7 @@ def score(x: Array, _p: LOLNumbers, memory: Regions) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: LOLNumbers, memory: Regions) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: LOLNumbers, memory: LOLState) -> None:
     """Move the row's margin to 1, as far as C allows, then move its prototype towards the row.
 
     Shapes: x f8[d]. docs/algorithms/ensembles.md#lol. The first distinct rows become the prototypes.

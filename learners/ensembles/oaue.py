@@ -53,13 +53,13 @@ class OAUE(Ensemble):
         p = self.parameters
         sizes = {"E": p.n, "window": p.window, "T": max(self.n_classes, 2)}
         if self.task == REGRESSION:
-            return self.around(*of_targets(self.expert), Accuracies, classes=False, sizes=sizes)
+            return self.around(*of_targets(self.expert), OAUEState, classes=False, sizes=sizes)
         pieces = of_classes(self.expert, link_of(self.base))
-        return self.around(*pieces, Accuracies, classes=True, sizes=sizes)
+        return self.around(*pieces, OAUEState, classes=True, sizes=sizes)
 
 
-class Accuracies(NamedTuple):
-    """Memory of `oaue`. The last slot of the states is that of the candidate, the expert that is added next."""
+class OAUEState(NamedTuple):
+    """State of `oaue`. The last slot of the states is that of the candidate, the expert that is added next."""
 
     members: Any
     """As in `ExpertPool`."""
@@ -80,7 +80,7 @@ class Accuracies(NamedTuple):
 
 
 @fragment
-def count_error(e: int, error: float, memory: Accuracies) -> None:
+def count_error(e: int, error: float, memory: OAUEState) -> None:
     """Replace an expert's oldest squared error by that of the row, which `learned` does not count yet."""
     window = memory.seen.shape[0]
     slot, age = memory.learned[0] % window, memory.learned[0] + 1 - memory.born[e]
@@ -97,7 +97,7 @@ def count_error(e: int, error: float, memory: Accuracies) -> None:
 
 
 @fragment
-def guess_by_shares(label: int, memory: Accuracies) -> float:
+def guess_by_shares(label: int, memory: OAUEState) -> float:
     """Count a label; return the squared error of a guess by the classes' shares in the window."""
     window = memory.seen.shape[0]
     slot = memory.learned[0] % window
@@ -113,7 +113,7 @@ def guess_by_shares(label: int, memory: Accuracies) -> float:
 
 
 @fragment
-def guess_by_mean(y: float, memory: Accuracies) -> float:
+def guess_by_mean(y: float, memory: OAUEState) -> float:
     """Count a target; return the variance of those in the window."""
     window, summary = memory.seen.shape[0], memory.summary
     slot = memory.learned[0] % window
@@ -137,7 +137,7 @@ def guess_by_mean(y: float, memory: Accuracies) -> float:
 
 
 @fragment
-def join(guess: float, memory: Accuracies) -> None:
+def join(guess: float, memory: OAUEState) -> None:
     """Add the candidate to the experts, or replace the lightest of n if it is lighter; start a new candidate."""
     last, weight = memory.states.shape[0] - 1, 1.0 / (guess + LEAST)
     e = memory.experts[0] if memory.experts[0] < last else lightest(memory)
@@ -154,7 +154,7 @@ def learn_step(expert: Expert) -> Any:
     predict, _, teach, begin = expert
 
     @fragment
-    def weigh_and_teach(x: Array, y: float, guess: float, p: EnsembleNumbers, memory: Accuracies) -> None:
+    def weigh_and_teach(x: Array, y: float, guess: float, p: EnsembleNumbers, memory: OAUEState) -> None:
         """Update weights and experts. Shapes: x f8[d]. docs/algorithms/ensembles.md#oaue."""
         last = memory.states.shape[0] - 1
         for e in range(memory.experts[0]):
@@ -178,7 +178,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
     predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), learn_step(expert)
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Accuracies) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: OAUEState) -> None:
         alone = memory.experts[0] == 0
         total = 0.0
         for r in range(memory.S.shape[0]):
@@ -195,7 +195,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
             memory.S[r] /= total
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: Accuracies) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: OAUEState) -> None:
         """Shapes: x f8[d]."""
         for e in range(memory.experts[0]):
             missing = 1.0 - memory.chances[e, label]
@@ -211,7 +211,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
     predict, weigh_and_teach = expert.predict, learn_step(expert)
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Accuracies) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: OAUEState) -> float:
         last, s, total = memory.states.shape[0] - 1, 0.0, 0.0
         if memory.experts[0] == 0:
             predict(x, p.base, member(memory.members, last), memory.margins, last)
@@ -224,7 +224,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
         return s
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: Accuracies) -> None:
+    def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: OAUEState) -> None:
         """Shapes: x f8[d]."""
         for e in range(memory.experts[0]):
             off = distance(memory.margins[e], y)

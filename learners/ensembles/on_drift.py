@@ -103,7 +103,7 @@ class OnDrift(Ensemble):
         given = OnDriftNumbers(self.members.rule.parameters, watch.parameters, action, *begun)
         sizes = {"words": self.members.initial_states.shape[1], "D": self.detector.state.nbytes // 8, "M": self.most}
         score, learn = build_fragments(self.expert, watch.detect, classes)
-        return UpdateRule(score, learn, given, Watched, sizes, classes=classes, begin=self.expert.begin)
+        return UpdateRule(score, learn, given, OnDriftState, sizes, classes=classes, begin=self.expert.begin)
 
     def scratch_arrays(self, *axes: int) -> dict[str, Array]:
         watch = self.detector.rule()
@@ -173,8 +173,8 @@ class OnDriftNumbers(NamedTuple):
     """For `shrink`: the word after the covariance's last."""
 
 
-class Watched(NamedTuple):
-    """Memory of `on_drift`."""
+class OnDriftState(NamedTuple):
+    """State of `on_drift`."""
 
     members: Any
     """Views of `states`."""
@@ -200,19 +200,19 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
     shrinks, trains_ahead = ACTIONS.index(SHRINK), ACTIONS.index(BACKGROUND)
 
     @fragment
-    def score_margin(x: Array, p: OnDriftNumbers, memory: Watched) -> float:
+    def score_margin(x: Array, p: OnDriftNumbers, memory: OnDriftState) -> float:
         predict(x, p.base, member(memory.members, MAIN), memory.margins, MAIN)
         return memory.margins[MAIN]
 
     @fragment
-    def score_classes(x: Array, p: OnDriftNumbers, memory: Watched) -> None:
+    def score_classes(x: Array, p: OnDriftNumbers, memory: OnDriftState) -> None:
         one = member(memory.members, MAIN)
         predict(x, p.base, one, memory.margins, MAIN)
         for r in range(memory.S.shape[0]):
             memory.S[r] = one.S[r]
 
     @fragment
-    def watch(x: Array, label: int, p: OnDriftNumbers, memory: Watched) -> None:
+    def watch(x: Array, label: int, p: OnDriftNumbers, memory: OnDriftState) -> None:
         """Learn, run the detector, act. Shapes: x f8[d]. docs/algorithms/drift.md#drift-detectors, policy wrapper."""
         one = member(memory.members, MAIN)
         wrong = choose(one, memory.margins[MAIN]) != label
@@ -247,11 +247,15 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
             begin(p, memory)
 
     @fragment
-    def learn_margin(x: Array, y: float, _omega: float, _margin: float, p: OnDriftNumbers, memory: Watched) -> None:
+    def learn_margin(
+        x: Array, y: float, _omega: float, _margin: float, p: OnDriftNumbers, memory: OnDriftState
+    ) -> None:
         watch(x, 1 if y > 0.0 else 0, p, memory)
 
     @fragment
-    def learn_classes(x: Array, label: int, _omega: float, _finite: bool, p: OnDriftNumbers, memory: Watched) -> None:
+    def learn_classes(
+        x: Array, label: int, _omega: float, _finite: bool, p: OnDriftNumbers, memory: OnDriftState
+    ) -> None:
         watch(x, label, p, memory)
 
     return (score_classes, learn_classes) if classes else (score_margin, learn_margin)

@@ -45,15 +45,15 @@ class OnlineBagging(Ensemble):
     def rule(self) -> UpdateRule:
         regression = self.task == REGRESSION
         pieces = (of_targets if regression else of_classes)(self.expert)
-        return self.around(*pieces, Bag, classes=not regression)
+        return self.around(*pieces, OnlineBaggingState, classes=not regression)
 
     def initialise(self) -> None:
         super().initialise()
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Bag(NamedTuple):
-    """Memory of `online_bagging`."""
+class OnlineBaggingState(NamedTuple):
+    """State of `online_bagging`."""
 
     members: Any
     """As in `ExpertPool`."""
@@ -71,7 +71,9 @@ def learn_step(expert: Expert) -> Any:
     predict, _, teach, _ = expert
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: Bag) -> None:
+    def learn(
+        x: Array, y: float, _omega: float, _margin: float, p: EnsembleNumbers, memory: OnlineBaggingState
+    ) -> None:
         """Oza and Russell's Figure 2: k from Poisson(1) for each learner, which learns the row k times.
 
         Shapes: x f8[d].
@@ -92,7 +94,7 @@ def of_classes(expert: Expert) -> tuple[Any, Any]:
     predict, choose, _, _ = expert
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Bag) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: OnlineBaggingState) -> None:
         for r in range(memory.S.shape[0]):
             memory.S[r] = 0.0
         for e in range(memory.margins.shape[0]):
@@ -111,7 +113,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
     predict, _, _, _ = expert
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Bag) -> float:
+    def score(x: Array, p: EnsembleNumbers, memory: OnlineBaggingState) -> float:
         s = 0.0
         for e in range(memory.margins.shape[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)

@@ -73,7 +73,9 @@ class WeightedMajority(Learner):
         given = EnsembleNumbers(self.parameters.numbers(), self.kinds.parameters)
         sizes = {"M": len(self.kinds.experts), "words": len(self.kinds.fresh)}
         score, learn = build_fragments(self.kinds.fragments)
-        return UpdateRule(score, learn, given, Majority, sizes, classes=True, begin=beginning(self.kinds.fragments))
+        return UpdateRule(
+            score, learn, given, WeightedMajorityState, sizes, classes=True, begin=beginning(self.kinds.fragments)
+        )
 
     def scratch_arrays(self, *axes: int) -> dict[str, Any]:
         experts = np.array([len(self.kinds.experts)])
@@ -114,8 +116,8 @@ class WeightedMajority(Learner):
         return self.kinds.widest._prepare(X)  # noqa: SLF001 - all experts get the same rows, prepared once
 
 
-class Majority(NamedTuple):
-    """Memory of `weighted_majority`."""
+class WeightedMajorityState(NamedTuple):
+    """State of `weighted_majority`."""
 
     members: Any
     """Views of `states`, one for each expert."""
@@ -134,12 +136,14 @@ def build_fragments(kinds: tuple[HeterogeneousExpert, ...]) -> tuple[Any, Any]:
     vote, teach = voting(kinds), teaching(kinds)
 
     @fragment
-    def score(x: Array, p: EnsembleNumbers, memory: Majority) -> None:
+    def score(x: Array, p: EnsembleNumbers, memory: WeightedMajorityState) -> None:
         vote(x, p, memory)
         tally(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: Majority) -> None:
+    def learn(
+        x: Array, label: int, _omega: float, _finite: bool, p: EnsembleNumbers, memory: WeightedMajorityState
+    ) -> None:
         """Littlestone and Warmuth's WML. Shapes: x f8[d]."""
         low, decayed = p.own.floor / memory.experts[0], False
         for e in range(memory.experts[0]):

@@ -56,7 +56,7 @@ class ACOG(Learner):
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
         given = ACOGNumbers(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
-        return UpdateRule(product, learn, given, CountingGaussian, form_of(p.cov, self.width))
+        return UpdateRule(product, learn, given, ACOGState, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -79,8 +79,8 @@ class ACOGNumbers(NamedTuple):
     """Whether a class shares its weight among its rows; otherwise each row has it."""
 
 
-class CountingGaussian(NamedTuple):
-    """Memory of `acog`."""
+class ACOGState(NamedTuple):
+    """State of `acog`."""
 
     weight: Array = field("f8[d]", "mean mu of the weights, d with the intercept")
     covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
@@ -94,7 +94,7 @@ def learn_costs(form: CovarianceForm) -> Fragment:
     spread, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: ACOGNumbers, memory: CountingGaussian) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: ACOGNumbers, memory: ACOGState) -> None:
         """Step along the row with the covariance as updated by it, and update the covariance.
 
         Shapes: x f8[d]. docs/algorithms/imbalanced.md#acog; in the diagonal form kappa = 1/gamma.

@@ -44,7 +44,7 @@ class AdaOAM(Learner):
 
 
 class AdaOAMState(NamedTuple):
-    """Memory of `adaoam`. Class 0 comes first."""
+    """State of `adaoam`. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
     classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")

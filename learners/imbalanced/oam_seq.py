@@ -6,7 +6,7 @@ import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.imbalanced.class_means import centred_score, join_class
-from driftway.learners.imbalanced.reservoir import PairwiseParameters, Samples, offer, pair_weight
+from driftway.learners.imbalanced.reservoir import PairwiseParameters, ReservoirState, offer, pair_weight
 from driftway.learners.numeric.random import seed
 
 
@@ -38,14 +38,14 @@ class OAMSeq(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
+        return UpdateRule(centred_score, learn, p.numbers(), ReservoirState, {"B": p.buffer})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory: Samples) -> None:
+def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory: ReservoirState) -> None:
     """Step once per sampled row of the other class in slot order, then offer the row to the sample of its own class.
 
     Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra.

@@ -53,7 +53,7 @@ class OPAUC(Learner):
 
 
 class OPAUCState(NamedTuple):
-    """Memory of `opauc`. Class 0 comes first."""
+    """State of `opauc`. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
     classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")

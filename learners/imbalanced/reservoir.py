@@ -17,8 +17,8 @@ class PairwiseParameters(Parameters):
     seed: int = integer(1, "Seed of the sampling.", at_least=0, at_most=2**53)
 
 
-class Samples(NamedTuple):
-    """Memory of learners that compare pairs: weights, class statistics and samples. Class 0 comes first."""
+class ReservoirState(NamedTuple):
+    """State of learners that compare pairs: weights, class statistics and samples. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
     classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")

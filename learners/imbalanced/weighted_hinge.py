@@ -23,8 +23,8 @@ class WeightedHingeNumbers(NamedTuple):
     """Whether a class shares its weight among its rows; otherwise each row has it."""
 
 
-class CountingWeights(NamedTuple):
-    """Memory of `csogd1` and `csogd2`."""
+class WeightedHingeState(NamedTuple):
+    """State of `csogd1` and `csogd2`."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     classes: Counts = field("i8[2]", "labelled rows of class 0 and of class 1, plus 1", start=1.0)
@@ -34,12 +34,12 @@ class CountingWeights(NamedTuple):
 def weighted_hinge(steeper: bool, p: Any) -> UpdateRule:
     """The rule of a learner whose parameters p have eta and those of `CostSensitiveParameters`."""
     return UpdateRule(
-        product, learn, WeightedHingeNumbers(steeper, p.eta, *prices(p)), CountingWeights, uses_weight=True
+        product, learn, WeightedHingeNumbers(steeper, p.eta, *prices(p)), WeightedHingeState, uses_weight=True
     )
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: WeightedHingeNumbers, memory: CountingWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: WeightedHingeNumbers, memory: WeightedHingeState) -> None:
     """Step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
 
     Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes. The row's class is counted before rho is

@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     part,
     scratch,
 )
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, kernel_of, put
+from driftway.learners.kernel_methods.expansion import Kernel, KernelExpansion, KernelParameters, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -79,7 +79,7 @@ class BOGDNumbers(NamedTuple):
 
 
 class BOGDState(NamedTuple):
-    """Memory of `bogd` and `bogd_pp`."""
+    """State of `bogd` and `bogd_pp`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     generator: Words = field("u8[4]", "of the choice of the row to remove")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment
-from driftway.learners.kernel_methods.bogd import BOGDNumbers, BOGDState, BOGDParameters, decay, descending, make_up
+from driftway.learners.kernel_methods.bogd import BOGDNumbers, BOGDParameters, BOGDState, decay, descending, make_up
 from driftway.learners.kernel_methods.expansion import put
 from driftway.learners.numeric.random import seed, uniform
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.kernel_methods.bandwidth import width
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, put
-from driftway.learners.kernel_methods.rule import Expanded, expanding
+from driftway.learners.kernel_methods.expansion import Kernel, KernelParameters, kernel_of, put
+from driftway.learners.kernel_methods.rule import KernelState, expanding
 
 
 class BPAS(Learner):
@@ -34,7 +34,7 @@ class BPAS(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return expanding(update, BPASNumbers(kernel_of(p, self.n_features), p.C), Expanded, p.budget)
+        return expanding(update, BPASNumbers(kernel_of(p, self.n_features), p.C), KernelState, p.budget)
 
 
 class BPASNumbers(NamedTuple):
@@ -45,7 +45,7 @@ class BPASNumbers(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: BPASNumbers, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: BPASNumbers, memory: KernelState) -> None:
     """Store the row if its margin is below 1. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return

@@ -61,7 +61,7 @@ class BSGDMerge(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         kernel = Kernel(True, 1, 0.0, False, *first_gamma(p, self.n_features))
-        return expanding(update, BSGDMergeNumbers(kernel, p.lam, p.eta_max), Counted, p.budget, more=1)
+        return expanding(update, BSGDMergeNumbers(kernel, p.lam, p.eta_max), BSGDMergeState, p.budget, more=1)
 
 
 class BSGDMergeNumbers(NamedTuple):
@@ -72,15 +72,15 @@ class BSGDMergeNumbers(NamedTuple):
     eta_max: float
 
 
-class Counted(NamedTuple):
-    """Memory of `bsgd_merge`."""
+class BSGDMergeState(NamedTuple):
+    """State of `bsgd_merge`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, with a slot more than the budget")
     learned: Counts = field("i8[1]", "t, labelled rows so far")
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: BSGDMergeNumbers, memory: Counted) -> None:
+def update(x: Array, y: float, s: float, p: BSGDMergeNumbers, memory: BSGDMergeState) -> None:
     """Shrink all coefficients and store the row if its margin is below 1. Shapes: x f8[d]."""
     kept = memory.expansion
     memory.learned[0] += 1

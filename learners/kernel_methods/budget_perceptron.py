@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part, scratch
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     compare_all,
     compare_next,
     drop_compared,
@@ -42,7 +42,12 @@ class BudgetPerceptron(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
-            update, BudgetPerceptronNumbers(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
+            update,
+            BudgetPerceptronNumbers(kernel_of(p, self.n_features), p.rho),
+            BudgetPerceptronState,
+            p.budget,
+            more=1,
+            renew=compare_again,
         )
 
 
@@ -54,8 +59,8 @@ class BudgetPerceptronNumbers(NamedTuple):
     """Margin up to which a row is stored."""
 
 
-class Compared(NamedTuple):
-    """Memory of `budget_perceptron`."""
+class BudgetPerceptronState(NamedTuple):
+    """State of `budget_perceptron`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, with a slot more than the budget")
     gram: Array = field("f8[B, B]", "k of any two stored rows")
@@ -63,7 +68,7 @@ class Compared(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: BudgetPerceptronNumbers, memory: Compared) -> None:
+def update(x: Array, y: float, s: float, p: BudgetPerceptronNumbers, memory: BudgetPerceptronState) -> None:
     """Store the row if its margin is at most rho; over the budget, evict one. Shapes: x f8[d]."""
     if y * s > p.rho:
         return
@@ -76,7 +81,7 @@ def update(x: Array, y: float, s: float, p: BudgetPerceptronNumbers, memory: Com
 
 
 @fragment
-def best_without_itself(memory: Compared) -> int:
+def best_without_itself(memory: BudgetPerceptronState) -> int:
     """The slot of the stored row that all others classify with the largest margin, the lowest on ties."""
     kept, gram, value = memory.expansion, memory.gram, memory.value
     n = kept.used[0]
@@ -95,6 +100,6 @@ def best_without_itself(memory: Compared) -> int:
 
 
 @fragment
-def compare_again(p: BudgetPerceptronNumbers, memory: Compared) -> None:
+def compare_again(p: BudgetPerceptronNumbers, memory: BudgetPerceptronState) -> None:
     """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

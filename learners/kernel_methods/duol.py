@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     kernel_of,
     kernel_sum,
     oldest,
@@ -52,7 +52,7 @@ class DUOL(Learner):
         return expanding(
             update,
             DUOLNumbers(kernel_of(p, self.n_features, normalised=True), p.C, p.rho),
-            Valued,
+            DUOLState,
             p.budget,
             renew=value_all,
         )
@@ -66,8 +66,8 @@ class DUOLNumbers(NamedTuple):
     rho: float
 
 
-class Valued(NamedTuple):
-    """Memory of `duol`."""
+class DUOLState(NamedTuple):
+    """State of `duol`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, of coefficients gamma y")
     label: Array = field("f8[B]", "y of each stored row, -1 or 1")
@@ -75,7 +75,7 @@ class Valued(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: DUOLNumbers, memory: Valued) -> None:
+def update(x: Array, y: float, s: float, p: DUOLNumbers, memory: DUOLState) -> None:
     """Store the row if its margin is below 1 and update the contradicting row. Shapes: x f8[d]."""
     loss = 1.0 - y * s
     if loss <= 0.0:
@@ -97,7 +97,7 @@ def update(x: Array, y: float, s: float, p: DUOLNumbers, memory: Valued) -> None
 
 
 @fragment
-def add_to_values(slot: int, change: float, p: DUOLNumbers, memory: Valued) -> float:
+def add_to_values(slot: int, change: float, p: DUOLNumbers, memory: DUOLState) -> float:
     """Apply a change of a stored row's coefficient to the stored values; return the change of the score."""
     kept = memory.expansion
     support_vector(slot, p.kernel, kept)
@@ -107,7 +107,7 @@ def add_to_values(slot: int, change: float, p: DUOLNumbers, memory: Valued) -> f
 
 
 @fragment
-def most_contrary(y: float, memory: Valued) -> tuple[int, float]:
+def most_contrary(y: float, memory: DUOLState) -> tuple[int, float]:
     """The stored row of margin below 1 with the least w = y y_b k, or -1 if there is none; and w."""
     kept = memory.expansion
     b, least = -1, math.inf
@@ -132,7 +132,7 @@ def best_pair(loss: float, other: float, w: float, gamma_b: float, C: float) -> 
 
 
 @fragment
-def value_all(p: DUOLNumbers, memory: Valued) -> None:
+def value_all(p: DUOLNumbers, memory: DUOLState) -> None:
     """Recompute the values at all stored rows."""
     kept = memory.expansion
     for i in range(kept.used[0]):

@@ -78,7 +78,7 @@ class FOGDNumbers(NamedTuple):
 
 
 class FOGDState(NamedTuple):
-    """Memory of `fogd`."""
+    """State of `fogd`."""
 
     frequency: Array = field("f8[D, d]", "U for 2 gamma = 1")
     weight: Array = field("f8[2 D]", "of the sines, then of the cosines")

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, part
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     kernel_of,
     kernel_sum,
     oldest,
@@ -47,7 +47,7 @@ class Forgetron(Learner):
         return expanding(
             update,
             ForgetronNumbers(kernel_of(self.parameters, self.n_features, normalised=True)),
-            Damaged,
+            ForgetronState,
             self.parameters.budget,
         )
 
@@ -58,8 +58,8 @@ class ForgetronNumbers(NamedTuple):
     kernel: Kernel
 
 
-class Damaged(NamedTuple):
-    """Memory of `forgetron`."""
+class ForgetronState(NamedTuple):
+    """State of `forgetron`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     damage: Array = field("f8[1]", "Q, damage of shrinking and removing rows")
@@ -67,7 +67,7 @@ class Damaged(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: ForgetronNumbers, memory: Damaged) -> None:
+def update(x: Array, y: float, s: float, p: ForgetronNumbers, memory: ForgetronState) -> None:
     """Store the row if it is misclassified. Shapes: x f8[d]."""
     if y * s > 0.0:
         return

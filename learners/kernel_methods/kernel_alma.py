@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     kernel_of,
     kernel_sum,
     oldest,
@@ -65,8 +65,8 @@ class KernelALMANumbers(NamedTuple):
     """Largest norm of the function."""
 
 
-class InNorm(NamedTuple):
-    """Memory of `kernel_alma`."""
+class KernelALMAState(NamedTuple):
+    """State of `kernel_alma`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     squared: Array = field("f8[1]", "|f|^2")
@@ -75,12 +75,16 @@ class InNorm(NamedTuple):
 def within_ball(p: Any, n_features: int, rho: float) -> UpdateRule:
     """The rule of a learner with `KernelALMAParameters` that stores rows up to the margin rho."""
     return expanding(
-        update, KernelALMANumbers(kernel_of(p, n_features), p.alpha, rho, p.B), InNorm, p.budget, renew=recompute_norm
+        update,
+        KernelALMANumbers(kernel_of(p, n_features), p.alpha, rho, p.B),
+        KernelALMAState,
+        p.budget,
+        renew=recompute_norm,
     )
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: InNorm) -> None:
+def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: KernelALMAState) -> None:
     """Store the row if its margin is at most rho, then scale f into the ball. Shapes: x f8[d]. KSW section 3."""
     if y * s > p.rho:
         return
@@ -106,7 +110,7 @@ def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: InNorm) -
 
 
 @fragment
-def recompute_norm(p: KernelALMANumbers, memory: InNorm) -> None:
+def recompute_norm(p: KernelALMANumbers, memory: KernelALMAState) -> None:
     """Recompute |f|^2 from the coefficients and the kernel values of all pairs of stored rows."""
     kept = memory.expansion
     total = 0.0

@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, oldest, put, shrink
-from driftway.learners.kernel_methods.rule import Expanded, expanding
+from driftway.learners.kernel_methods.expansion import Kernel, KernelParameters, kernel_of, oldest, put, shrink
+from driftway.learners.kernel_methods.rule import KernelState, expanding
 
 
 class KernelNORMAParameters(KernelParameters):
@@ -61,11 +61,11 @@ class KernelNORMANumbers(NamedTuple):
 def forgetting(p: Any, n_features: int, rho: float) -> UpdateRule:
     """The rule of a learner with `KernelNORMAParameters` that stores rows up to the margin rho."""
     given = KernelNORMANumbers(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
-    return expanding(update, given, Expanded, p.budget)
+    return expanding(update, given, KernelState, p.budget)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: KernelNORMANumbers, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: KernelNORMANumbers, memory: KernelState) -> None:
     """Shrink all coefficients and store the row if its margin is at most rho. Shapes: x f8[d]. KSW equation 2."""
     kept = memory.expansion
     shrink(p.keep, kept)

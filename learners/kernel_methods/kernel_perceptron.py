@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, choice, fragment
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, kernel_of, oldest, put
-from driftway.learners.kernel_methods.rule import Expanded, expanding
+from driftway.learners.kernel_methods.expansion import Kernel, KernelParameters, kernel_of, oldest, put
+from driftway.learners.kernel_methods.rule import KernelState, expanding
 
 
 class KernelPerceptron(Learner):
@@ -34,7 +34,7 @@ class KernelPerceptron(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
-            update, KernelPerceptronNumbers(kernel_of(p, self.n_features), p.overflow == "fifo"), Expanded, p.budget
+            update, KernelPerceptronNumbers(kernel_of(p, self.n_features), p.overflow == "fifo"), KernelState, p.budget
         )
 
 
@@ -47,7 +47,7 @@ class KernelPerceptronNumbers(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: KernelPerceptronNumbers, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: KernelPerceptronNumbers, memory: KernelState) -> None:
     """Store the row if it is misclassified. Shapes: x f8[d]."""
     kept = memory.expansion
     if y * s <= 0.0 and (p.replaces or kept.used[0] < kept.coefficient.shape[0]):

@@ -4,7 +4,12 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
 from driftway.learners.kernel_methods.expansion import Kernel, kernel_of, shrink
-from driftway.learners.kernel_methods.multiclass import MulticlassKernelParameters, ClassExpansion, expanding_classes, put_apart
+from driftway.learners.kernel_methods.multiclass import (
+    ClassExpansion,
+    MulticlassKernelParameters,
+    expanding_classes,
+    put_apart,
+)
 from driftway.learners.multiclass.margins import best_wrong
 
 

@@ -15,7 +15,14 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.kernel_methods.bandwidth import FACTORS, power, prefer, widest
-from driftway.learners.kernel_methods.expansion import KernelParameters, KernelExpansion, kernel_values, oldest, put, usable
+from driftway.learners.kernel_methods.expansion import (
+    KernelExpansion,
+    KernelParameters,
+    kernel_values,
+    oldest,
+    put,
+    usable,
+)
 from driftway.learners.kernel_methods.rule import widened
 
 
@@ -26,7 +33,7 @@ class MulticlassKernelParameters(KernelParameters):
 
 
 class ClassExpansion(NamedTuple):
-    """Memory of all multiclass kernel learners."""
+    """State of all multiclass kernel learners."""
 
     expansion: KernelExpansion = part(
         KernelExpansion, "the stored rows; of their own coefficients only the common factor is used"

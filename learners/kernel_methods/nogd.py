@@ -19,9 +19,9 @@ from driftway.learners.contract import (
 )
 from driftway.learners.kernel_methods.bandwidth import width_of_rows
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     compare_all,
     kernel_of,
     kernel_sum,
@@ -69,7 +69,7 @@ class NOGD(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = NOGDNumbers(kernel_of(p, self.n_features), p.eta)
-        return UpdateRule(score, learning(update, again), given, Nystroem, {"B": p.budget, "R": p.rank})
+        return UpdateRule(score, learning(update, again), given, NOGDState, {"B": p.budget, "R": p.rank})
 
 
 class NOGDNumbers(NamedTuple):
@@ -79,8 +79,8 @@ class NOGDNumbers(NamedTuple):
     eta: float
 
 
-class Nystroem(NamedTuple):
-    """Memory of `nogd`."""
+class NOGDState(NamedTuple):
+    """State of `nogd`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, and the rows for good once there are B")
     direction: Array = field("f8[R, B]", "M = D^-1/2 V', largest eigenvalue first")
@@ -93,7 +93,7 @@ class Nystroem(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: NOGDNumbers, memory: Nystroem) -> float:
+def score(x: Array, p: NOGDNumbers, memory: NOGDState) -> float:
     """The score; leaves the kernel values and z in memory. Shapes: x f8[d]."""
     kept = memory.expansion
     kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
@@ -105,7 +105,7 @@ def score(x: Array, p: NOGDNumbers, memory: Nystroem) -> float:
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: NOGDNumbers, memory: Nystroem) -> None:
+def update(x: Array, y: float, s: float, p: NOGDNumbers, memory: NOGDState) -> None:
     """Store the row or step along its z if its margin is below 1. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return
@@ -120,14 +120,14 @@ def update(x: Array, y: float, s: float, p: NOGDNumbers, memory: Nystroem) -> No
 
 
 @fragment
-def again(p: NOGDNumbers, memory: Nystroem) -> None:
+def again(p: NOGDNumbers, memory: NOGDState) -> None:
     """Recompute the directions after a change of width."""
     if memory.settled[0] == 1:
         settle(p, memory)
 
 
 @kernel
-def settle(p: NOGDNumbers, memory: Nystroem) -> None:
+def settle(p: NOGDNumbers, memory: NOGDState) -> None:
     """Compute directions and weights from the stored rows and their coefficients."""
     kept, gram = memory.expansion, memory.gram
     n = gram.shape[0]

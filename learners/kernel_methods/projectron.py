@@ -15,7 +15,14 @@ from driftway.learners.contract import (
     scratch,
 )
 from driftway.learners.kernel_methods.bandwidth import width
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, compare_all, kernel_of, put
+from driftway.learners.kernel_methods.expansion import (
+    Kernel,
+    KernelExpansion,
+    KernelParameters,
+    compare_all,
+    kernel_of,
+    put,
+)
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.symmetric import inverse
 
@@ -62,7 +69,7 @@ class Projectron(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
-            update, ProjectronNumbers(kernel_of(p, self.n_features), p.eta), Spanned, p.budget, renew=invert
+            update, ProjectronNumbers(kernel_of(p, self.n_features), p.eta), ProjectronState, p.budget, renew=invert
         )
 
 
@@ -73,8 +80,8 @@ class ProjectronNumbers(NamedTuple):
     eta: float
 
 
-class Spanned(NamedTuple):
-    """Memory of `projectron` and `projectron_pp`."""
+class ProjectronState(NamedTuple):
+    """State of `projectron` and `projectron_pp`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     inverse: Array = field("f8[B, B]", "K^-1 of the stored rows; bitwise symmetric")
@@ -84,14 +91,14 @@ class Spanned(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
+def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: ProjectronState) -> None:
     """Store or project the row if it is misclassified. Shapes: x f8[d]."""
     if y * s <= 0.0:
         take_in(x, y, residual(memory), p, memory)
 
 
 @fragment
-def residual(memory: Spanned) -> float:
+def residual(memory: ProjectronState) -> float:
     """Write d; return delta^2, the row's squared distance from the span of the stored rows."""
     kept, d = memory.expansion, memory.made_of
     n = kept.used[0]
@@ -108,7 +115,7 @@ def residual(memory: Spanned) -> float:
 
 
 @fragment
-def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: Spanned) -> None:
+def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: ProjectronState) -> None:
     """Store a row, given its squared distance from the span, or add its projection. Shapes: x f8[d]."""
     kept = memory.expansion
     n, itself = kept.used[0], kept.itself[0]
@@ -123,7 +130,7 @@ def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: Sp
 
 
 @fragment
-def project(step: float, memory: Spanned) -> None:
+def project(step: float, memory: ProjectronState) -> None:
     """Add step d to the coefficients, or nothing if one of them would not be finite."""
     kept, d = memory.expansion, memory.made_of
     overflows = False
@@ -138,7 +145,7 @@ def project(step: float, memory: Spanned) -> None:
 
 
 @fragment
-def grow(n: int, squared: float, memory: Spanned) -> None:
+def grow(n: int, squared: float, memory: ProjectronState) -> None:
     """Extend the inverse by the row in slot n: [[K^-1 + d d' / D, -d / D], [-d' / D, 1 / D]] with D = `squared`."""
     d, inverted = memory.made_of, memory.inverse
     for i in range(n):
@@ -150,7 +157,7 @@ def grow(n: int, squared: float, memory: Spanned) -> None:
 
 
 @kernel
-def invert(p: ProjectronNumbers, memory: Spanned) -> None:
+def invert(p: ProjectronNumbers, memory: ProjectronState) -> None:
     """Recompute the inverse of K + 1e-10 I from the stored rows; free slots are those of the identity."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]

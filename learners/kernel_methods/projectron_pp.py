@@ -5,9 +5,9 @@ import math
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment
 from driftway.learners.kernel_methods.expansion import kernel_of
 from driftway.learners.kernel_methods.projectron import (
-    ProjectronParameters,
     ProjectronNumbers,
-    Spanned,
+    ProjectronParameters,
+    ProjectronState,
     invert,
     project,
     residual,
@@ -47,11 +47,11 @@ class ProjectronPP(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = ProjectronNumbers(kernel_of(p, self.n_features), p.eta or LEAST_ETA)
-        return expanding(update, given, Spanned, p.budget, renew=invert)
+        return expanding(update, given, ProjectronState, p.budget, renew=invert)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
+def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: ProjectronState) -> None:
     """Store or project a misclassified row, project a row of small margin. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return

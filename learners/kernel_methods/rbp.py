@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, part
-from driftway.learners.kernel_methods.expansion import KernelParameters, Kernel, KernelExpansion, kernel_of, put
+from driftway.learners.kernel_methods.expansion import Kernel, KernelExpansion, KernelParameters, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -48,7 +48,7 @@ class RBPNumbers(NamedTuple):
 
 
 class RBPState(NamedTuple):
-    """Memory of `rbp`."""
+    """State of `rbp`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     generator: Words = field("u8[4]", "of the choice of the row to remove")

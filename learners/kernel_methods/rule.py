@@ -15,8 +15,8 @@ from driftway.learners.kernel_methods.bandwidth import SAMPLE, factor_of, gamma_
 from driftway.learners.kernel_methods.expansion import Kernel, KernelExpansion, score, usable
 
 
-class Expanded(NamedTuple):
-    """Memory of a learner that keeps nothing but its expansion."""
+class KernelState(NamedTuple):
+    """State of a learner that keeps nothing but its expansion."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
 

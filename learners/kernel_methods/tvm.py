@@ -5,9 +5,9 @@ from typing import NamedTuple
 from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, number, part
 from driftway.learners.kernel_methods.bandwidth import width
 from driftway.learners.kernel_methods.expansion import (
-    KernelParameters,
     Kernel,
     KernelExpansion,
+    KernelParameters,
     compare_all,
     compare_next,
     drop_compared,
@@ -50,7 +50,7 @@ class TVM(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = TVMNumbers(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
-        return expanding(update, given, Twins, p.budget, more=1, renew=compare_again)
+        return expanding(update, given, TVMState, p.budget, more=1, renew=compare_again)
 
 
 class TVMNumbers(NamedTuple):
@@ -62,8 +62,8 @@ class TVMNumbers(NamedTuple):
     passes: int
 
 
-class Twins(NamedTuple):
-    """Memory of `tvm`."""
+class TVMState(NamedTuple):
+    """State of `tvm`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the places, with a slot more than the budget")
     gram: Array = field("f8[B, B]", "k of any two places")
@@ -72,7 +72,7 @@ class Twins(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: TVMNumbers, memory: Twins) -> None:
+def update(x: Array, y: float, s: float, p: TVMNumbers, memory: TVMState) -> None:
     """Take in the row if its margin is at most 1 + buf, merge if over the budget, then sweep. Shapes: x f8[d]."""
     if y * s > 1.0 + p.buf:
         return
@@ -91,7 +91,7 @@ def update(x: Array, y: float, s: float, p: TVMNumbers, memory: Twins) -> None:
 
 
 @fragment
-def merge_nearest(p: TVMNumbers, memory: Twins) -> None:
+def merge_nearest(p: TVMNumbers, memory: TVMState) -> None:
     """Merge the two places of largest kernel value; the place in the last slot fills the gap."""
     kept, gram, size, alpha = memory.expansion, memory.gram, memory.size, memory.alpha
     n = kept.used[0]
@@ -121,7 +121,7 @@ def merge_nearest(p: TVMNumbers, memory: Twins) -> None:
 
 
 @fragment
-def sweep(p: TVMNumbers, memory: Twins) -> None:
+def sweep(p: TVMNumbers, memory: TVMState) -> None:
     """Take a step in each dual variable, place by place, class 1 first. Invariant: 0 <= alpha <= C size."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
@@ -137,6 +137,6 @@ def sweep(p: TVMNumbers, memory: Twins) -> None:
 
 
 @fragment
-def compare_again(p: TVMNumbers, memory: Twins) -> None:
+def compare_again(p: TVMNumbers, memory: TVMState) -> None:
     """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

@@ -21,7 +21,7 @@ from driftway.learners.contract import (
     part,
     scratch,
 )
-from driftway.learners.drift.ddm import DDM, Minimum, detect
+from driftway.learners.drift.ddm import DDM, DDMState, detect
 from driftway.learners.drift.detector import DRIFT
 from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.least_squares.recursion import absorb
@@ -97,8 +97,10 @@ class GDFOP(Learner):
         source, ddm = SOURCES.index(p.lambda_source), DDM.Params().numbers()
         given = GDFOPNumbers(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, ddm)
         if source == FIELD:
-            return UpdateRule(score_features, learn_features, given, Varying, {"c": self.width - 1}, uses_weight=True)
-        return UpdateRule(product, learn, given, Varying, {"c": self.width}, uses_weight=True)
+            return UpdateRule(
+                score_features, learn_features, given, GDFOPState, {"c": self.width - 1}, uses_weight=True
+            )
+        return UpdateRule(product, learn, given, GDFOPState, {"c": self.width}, uses_weight=True)
 
     def initialise(self) -> None:
         self.standardizable = self.parameters.lambda_source != "field"
@@ -120,8 +122,8 @@ class GDFOPNumbers(NamedTuple):
     ddm: DDM.Params
 
 
-class Varying(NamedTuple):
-    """Memory of `g_dfop`; c is d, without the lambda column under ``field``."""
+class GDFOPState(NamedTuple):
+    """State of `g_dfop`; c is d, without the lambda column under ``field``."""
 
     weight: Array = field("f8[c]", "least-squares weights, with the intercept and without a ``field``")
     P: Array = field("f8[c, c]", "inverse of the discounted second-moment matrix, bitwise symmetric")
@@ -129,14 +131,14 @@ class Varying(NamedTuple):
     variance: Array = field("f8[1]", "of ``fortescue``, running variance of the errors")
     boosted: Counts = field("i8[1]", "of ``detector``, rows of mu_high that are still to come")
     alarms: Counts = field("i8[1]", "of ``detector``, drifts so far")
-    ddm: Minimum = part(Minimum, "of ``detector``")
+    ddm: DDMState = part(DDMState, "of ``detector``")
     skipped: Counts = field("i8[1]", "labelled rows whose step was not finite, or whose ``field`` was not in (0, 1]")
     k: Array = scratch("f8[c]", "P x")
     features: Array = scratch("f8[c]", "of ``field``, the row without it")
 
 
 @fragment
-def score_features(x: Array, p: GDFOPNumbers, memory: Varying) -> float:
+def score_features(x: Array, p: GDFOPNumbers, memory: GDFOPState) -> float:
     """The score of a row with a lambda column; leaves the features in memory for `learn_features`.
 
     Shapes: x f8[d + 1].
@@ -148,19 +150,19 @@ def score_features(x: Array, p: GDFOPNumbers, memory: Varying) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: GDFOPState) -> None:
     """Learn a row without a lambda column. Shapes: x f8[d]."""
     vary(x, 0.0, y, omega, s, p, memory)
 
 
 @fragment
-def learn_features(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
+def learn_features(x: Array, y: float, omega: float, s: float, p: GDFOPNumbers, memory: GDFOPState) -> None:
     """Learn a row with a lambda column. Shapes: x f8[d + 1]."""
     vary(memory.features, x[p.column], y, omega, s, p, memory)
 
 
 @fragment
-def vary(x: Array, read: float, y: float, omega: float, s: float, p: GDFOPNumbers, memory: Varying) -> None:
+def vary(x: Array, read: float, y: float, omega: float, s: float, p: GDFOPNumbers, memory: GDFOPState) -> None:
     """Choose lambda, fold the row into the solution, then update the detector with the correctness of the prediction.
 
     Shapes: x f8[d]; `read` is lambda if the source is FIELD. docs/algorithms/least_squares.md#g_dfop. A row that would

@@ -20,7 +20,7 @@ class LeastSquaresNumbers(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """Memory of the recursion."""
+    """State of the recursion."""
 
     weight: Array = field("f8[d]", "least-squares weights, d with the intercept")
     P: Array = field("f8[d, d]", "inverse of the ridge and the sum of x x', both discounted; bitwise symmetric")

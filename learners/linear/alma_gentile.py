@@ -59,7 +59,7 @@ class ALMAGentile(Learner):
         a = self.parameters
         B = math.sqrt(8.0) / a.a if a.B == AUTO else a.B
         given = ALMAGentileNumbers(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
-        return UpdateRule(score, learn, given, CountedDual, uses_weight=True, begin=renew)
+        return UpdateRule(score, learn, given, ALMAGentileState, uses_weight=True, begin=renew)
 
 
 class ALMAGentileNumbers(NamedTuple):
@@ -73,8 +73,8 @@ class ALMAGentileNumbers(NamedTuple):
     C: float
 
 
-class CountedDual(NamedTuple):
-    """Memory of `alma_gentile`."""
+class ALMAGentileState(NamedTuple):
+    """State of `alma_gentile`."""
 
     theta: Array = field("f8[d]", "dual weights, d with the intercept, |theta|_p <= 1")
     k: Counts = field("i8[1]", "number of the next correction", start=1)
@@ -84,7 +84,7 @@ class CountedDual(NamedTuple):
 
 
 @fragment
-def score(x: Array, a: ALMAGentileNumbers, memory: CountedDual) -> float:
+def score(x: Array, a: ALMAGentileNumbers, memory: ALMAGentileState) -> float:
     """The score w'x; x'x is computed in the same pass. Shapes: x f8[d]."""
     if a.exponent == 2.0:
         s, memory.squared[0] = dots(memory.theta, x, x)
@@ -94,7 +94,7 @@ def score(x: Array, a: ALMAGentileNumbers, memory: CountedDual) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, a: ALMAGentileNumbers, memory: CountedDual) -> None:
+def learn(x: Array, y: float, omega: float, s: float, a: ALMAGentileNumbers, memory: ALMAGentileState) -> None:
     """Add the normalised row if its margin is below the k-th threshold, then scale theta back to norm 1 at most.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#alma_gentile.

@@ -39,11 +39,11 @@ class AveragedPerceptron(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, (), WeightSum, uses_weight=True)
+        return UpdateRule(score, learn, (), AveragedPerceptronState, uses_weight=True)
 
 
-class WeightSum(NamedTuple):
-    """Memory of `averaged_perceptron`."""
+class AveragedPerceptronState(NamedTuple):
+    """State of `averaged_perceptron`."""
 
     weight: Array = field("f8[d]", "w, the perceptron's, d with the intercept")
     late: Array = field("f8[d]", "u, each update times the row it came at: what the sum lacks of c w")
@@ -53,7 +53,7 @@ class WeightSum(NamedTuple):
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: WeightSum) -> float:
+def score(x: Array, _parameters: Any, memory: AveragedPerceptronState) -> float:
     """The score of the sum of all weights so far, c w'x - u'x. Shapes: x f8[d]."""
     newest, before = dots(memory.weight, memory.late, x)
     memory.newest[0] = newest
@@ -61,7 +61,7 @@ def score(x: Array, _parameters: Any, memory: WeightSum) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, _parameters: Any, memory: WeightSum) -> None:
+def learn(x: Array, y: float, omega: float, s: float, _parameters: Any, memory: AveragedPerceptronState) -> None:
     """Learn as the perceptron; either both vectors take the step or neither does. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#averaged_perceptron-voted_perceptron.

@@ -29,11 +29,11 @@ class Conjunction(Learner):
     Params = Parameters
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, (), Literals)
+        return UpdateRule(score, learn, (), ConjunctionState)
 
 
-class Literals(NamedTuple):
-    """Memory of `conjunction`."""
+class ConjunctionState(NamedTuple):
+    """State of `conjunction`."""
 
     positive: Counts = field("i8[d]", "1 where x_j is still in the conjunction, at first everywhere", start=1)
     negative: Counts = field("i8[d]", "1 where not x_j still is, likewise", start=1)
@@ -41,7 +41,7 @@ class Literals(NamedTuple):
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: Literals) -> float:
+def score(x: Array, _parameters: Any, memory: ConjunctionState) -> float:
     """1 if every literal holds, else -1. Shapes: x f8[d]."""
     violated = 0
     for j in range(x.shape[0]):
@@ -50,7 +50,7 @@ def score(x: Array, _parameters: Any, memory: Literals) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, _parameters: Any, memory: Literals) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, _parameters: Any, memory: ConjunctionState) -> None:
     """Drop the literals that a row of class 1 refutes; none is ever added back. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#conjunction.

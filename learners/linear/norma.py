@@ -75,8 +75,8 @@ class NORMANumbers(NamedTuple):
     """1 - alpha lam, the factor by which a row shrinks theta."""
 
 
-class ScaledDual(NamedTuple):
-    """Memory of `norma`. The dual vector is scale * theta, so that shrinking costs O(1)."""
+class NORMAState(NamedTuple):
+    """State of `norma`. The dual vector is scale * theta, so that shrinking costs O(1)."""
 
     theta: Array = field("f8[d]", "dual weights divided by scale, d with the intercept")
     scale: Array = field("f8[1]", "factor of theta", start=1.0)
@@ -87,17 +87,17 @@ class ScaledDual(NamedTuple):
 def forgetting(a: Any, width: int, rho: float) -> UpdateRule:
     """The rule of a learner with `NORMAParameters` that learns rows up to the margin rho."""
     given = NORMANumbers(exponent_for(a.p, width), a.alpha, rho, 1.0 - a.alpha * a.lam)
-    return UpdateRule(score, learn, given, ScaledDual, uses_weight=True, begin=renew)
+    return UpdateRule(score, learn, given, NORMAState, uses_weight=True, begin=renew)
 
 
 @fragment
-def score(x: Array, a: NORMANumbers, memory: ScaledDual) -> float:
+def score(x: Array, a: NORMANumbers, memory: NORMAState) -> float:
     """The score w'x. Shapes: x f8[d]."""
     return memory.scale[0] * image_product(x, a, memory)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, a: NORMANumbers, memory: ScaledDual) -> None:
+def learn(x: Array, y: float, omega: float, s: float, a: NORMANumbers, memory: NORMAState) -> None:
     """Shrink theta by `keep` and add alpha y x if the margin is at most rho.
 
     Shapes: x f8[d]. KSW equation 2.

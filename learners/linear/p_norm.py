@@ -15,7 +15,7 @@ from driftway.learners.numeric.vectors import dot, euclidean_norm
 
 
 class PNormState(NamedTuple):
-    """Memory of a learner that adds rows to a dual vector."""
+    """State of a learner that adds rows to a dual vector."""
 
     theta: Array = field("f8[d]", "dual weights, d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")

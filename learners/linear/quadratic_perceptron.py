@@ -33,7 +33,12 @@ class QuadraticPerceptron(Learner):
     def rule(self) -> UpdateRule:
         given = QuadraticPerceptronNumbers(self.parameters.ties == "update")
         return UpdateRule(
-            score, learn, given, QuadraticForm, {"pairs": self.width * (self.width + 1) // 2}, uses_weight=True
+            score,
+            learn,
+            given,
+            QuadraticPerceptronState,
+            {"pairs": self.width * (self.width + 1) // 2},
+            uses_weight=True,
         )
 
 
@@ -44,8 +49,8 @@ class QuadraticPerceptronNumbers(NamedTuple):
     """Whether a score of exactly 0 is a mistake for either label; otherwise it predicts class 1."""
 
 
-class QuadraticForm(NamedTuple):
-    """Memory of `quadratic_perceptron`."""
+class QuadraticPerceptronState(NamedTuple):
+    """State of `quadratic_perceptron`."""
 
     form: Array = field("f8[pairs]", "upper triangle of A by rows, doubled off the diagonal; d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
@@ -53,13 +58,15 @@ class QuadraticForm(NamedTuple):
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: QuadraticForm) -> float:
+def score(x: Array, _parameters: Any, memory: QuadraticPerceptronState) -> float:
     """The score x'A x. Shapes: x f8[d]."""
     return quadratic(memory.form, x, memory.k)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: QuadraticPerceptronNumbers, memory: QuadraticForm) -> None:
+def learn(
+    x: Array, y: float, omega: float, s: float, p: QuadraticPerceptronNumbers, memory: QuadraticPerceptronState
+) -> None:
     """Add the row's products to the form if it is misclassified. Shapes: x f8[d]."""
     if right(y, s, p.zero_is_mistake):
         return

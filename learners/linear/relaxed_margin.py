@@ -22,8 +22,8 @@ class RelaxedMarginNumbers(NamedTuple):
     """Whether to learn also from rows whose margin is too small, not only from misclassified rows."""
 
 
-class Relaxation(NamedTuple):
-    """Memory of `romma` and `aromma`."""
+class RelaxedMarginState(NamedTuple):
+    """State of `romma` and `aromma`."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     mu: Array = field("f8[1]", "margin aimed at, in units of `weight`: 1 until the weights are scaled down", start=1.0)
@@ -32,11 +32,11 @@ class Relaxation(NamedTuple):
 
 def towards_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of `romma` or, if aggressive, of `aromma`."""
-    return UpdateRule(product, learn, RelaxedMarginNumbers(aggressive), Relaxation)
+    return UpdateRule(product, learn, RelaxedMarginNumbers(aggressive), RelaxedMarginState)
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, p: RelaxedMarginNumbers, memory: Relaxation) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, p: RelaxedMarginNumbers, memory: RelaxedMarginState) -> None:
     """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. Learns if y s <= 0 or, `aggressive`, if y s < mu.

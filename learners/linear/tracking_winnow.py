@@ -56,7 +56,7 @@ class TrackingWinnow(Learner):
 
 
 class TrackingWinnowState(NamedTuple):
-    """Memory of `tracking_winnow`."""
+    """State of `tracking_winnow`."""
 
     log_share: Array = field("f8[2 d]", "logarithms of p+, then of p-, d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")

@@ -16,8 +16,8 @@ LEARNED = "learned"
 """Value of `eps` for a radius that starts at 0 and grows up to `eps_max`."""
 
 
-class Ball(NamedTuple):
-    """Memory of a one-class learner."""
+class UniclassState(NamedTuple):
+    """State of a one-class learner."""
 
     centre: Array = field("f8[c]", "c = d, or d + 1 where the radius is learned: sqrt(eps_max^2 - centre[d]^2)")
     learned: Counts = field("i8[1]", "labelled rows so far; the first becomes the centre")
@@ -40,7 +40,7 @@ class UniclassParameters(Parameters):
 def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> UpdateRule:
     """The rule of a learner whose parameters are `UniclassParameters`; cap and ridge as for two classes."""
     given = PassiveAggressiveNumbers(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
-    return UpdateRule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, uses_weight=True)
+    return UpdateRule(depth, learn, given, UniclassState, {"c": n_features + (p.eps == LEARNED)}, uses_weight=True)
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:
@@ -76,14 +76,14 @@ def distance(x: Array, centre: Array) -> float:
 
 
 @fragment
-def depth(x: Array, p: PassiveAggressiveNumbers, memory: Ball) -> float:
+def depth(x: Array, p: PassiveAggressiveNumbers, memory: UniclassState) -> float:
     """The score: how far inside the ball the row is, or 0 before the first row. Shapes: x f8[d]."""
     memory.apart[0] = distance(x, memory.centre)
     return p.eps - memory.apart[0] if memory.learned[0] > 0 else 0.0
 
 
 @fragment
-def learn(x: Array, _y: float, omega: float, _s: float, p: PassiveAggressiveNumbers, memory: Ball) -> None:
+def learn(x: Array, _y: float, omega: float, _s: float, p: PassiveAggressiveNumbers, memory: UniclassState) -> None:
     """Pull the centre towards a row outside the ball.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. The centre never moves past the row, so it stays

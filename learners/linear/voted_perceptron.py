@@ -42,11 +42,11 @@ class VotedPerceptron(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, (), Voters, {"B": self.parameters.budget}, uses_weight=True)
+        return UpdateRule(score, learn, (), VotedPerceptronState, {"B": self.parameters.budget}, uses_weight=True)
 
 
-class Voters(NamedTuple):
-    """Memory of `voted_perceptron`."""
+class VotedPerceptronState(NamedTuple):
+    """State of `voted_perceptron`."""
 
     hypotheses: Array = field("f8[B, d]", "weight vectors by age, d with the intercept, of which `count` are in use")
     votes: Array = field("f8[B]", "votes of each")
@@ -57,7 +57,7 @@ class Voters(NamedTuple):
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: Voters) -> float:
+def score(x: Array, _parameters: Any, memory: VotedPerceptronState) -> float:
     """The votes for class 1 minus those for class 0. Shapes: x f8[d]."""
     hypotheses, votes = memory.hypotheses, memory.votes
     s, newest = 0.0, 0.0
@@ -69,7 +69,7 @@ def score(x: Array, _parameters: Any, memory: Voters) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, _s: float, _parameters: Any, memory: Voters) -> None:
+def learn(x: Array, y: float, omega: float, _s: float, _parameters: Any, memory: VotedPerceptronState) -> None:
     """Give the newest weights a vote or, if they are wrong, a successor.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#averaged_perceptron-voted_perceptron. Invariant: hypotheses[:count] are

@@ -7,7 +7,7 @@ from driftway.learners.numeric.vectors import dot
 
 
 class Weights(NamedTuple):
-    """Memory of a linear learner."""
+    """State of a linear learner."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, or that teach nothing")

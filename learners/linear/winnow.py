@@ -74,7 +74,7 @@ class Winnow(Learner):
             given = WinnowNumbers(NORMALIZED if p.normalize else BALANCED, p.eta, p.U, 0.0)
         else:
             given = WinnowNumbers(UNBALANCED, LN_2, p.U, p.theta * self.width)
-        return UpdateRule(score, learn, given, Logarithms, uses_weight=True, begin=renew)
+        return UpdateRule(score, learn, given, WinnowState, uses_weight=True, begin=renew)
 
 
 class WinnowNumbers(NamedTuple):
@@ -88,8 +88,8 @@ class WinnowNumbers(NamedTuple):
     threshold: float
 
 
-class Logarithms(NamedTuple):
-    """Memory of `winnow`."""
+class WinnowState(NamedTuple):
+    """State of `winnow`."""
 
     log_weight: Array = field("f8[d]", "l, logarithms of w+, d with the intercept; those of w- are -l")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
@@ -97,13 +97,13 @@ class Logarithms(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: WinnowNumbers, memory: Logarithms) -> float:
+def score(x: Array, p: WinnowNumbers, memory: WinnowState) -> float:
     """The score w'x minus the threshold. Shapes: x f8[d]."""
     return dot(memory.weight, x) - p.threshold
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: WinnowNumbers, memory: Logarithms) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: WinnowNumbers, memory: WinnowState) -> None:
     """Multiply each weight by exp(eta y x_j) if the row is misclassified. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#winnow.
@@ -126,7 +126,7 @@ def step_within(log_weight: Array, x: Array, step: float) -> None:
 
 
 @fragment
-def renew(p: WinnowNumbers, memory: Logarithms) -> None:
+def renew(p: WinnowNumbers, memory: WinnowState) -> None:
     """Recompute the weights from their logarithms.
 
     Only the normalised form is computed relative to the largest weight; in the others that would change the score.

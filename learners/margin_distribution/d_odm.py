@@ -141,7 +141,7 @@ class DODM(Learner):
             p.C if p.horizon > 0 else MOST_LOSS,
             self._first_scale,
         )
-        return UpdateRule(score, learn, given, Candidates, {"N": n})
+        return UpdateRule(score, learn, given, DODMState, {"N": n})
 
     def initialise(self) -> None:
         s, grid = self.state, self._grid
@@ -171,8 +171,8 @@ class DODMNumbers(NamedTuple):
     """Initial C."""
 
 
-class Candidates(NamedTuple):
-    """Memory of `d_odm`. Invariant between rows: age < epoch or epoch = NEVER; beta of those in use sums to 1."""
+class DODMState(NamedTuple):
+    """State of `d_odm`. Invariant between rows: age < epoch or epoch = NEVER; beta of those in use sums to 1."""
 
     weight: Array = field("f8[N, d]", "a candidate's weights per row, d with the intercept; `candidates` in use")
     epoch: Counts = field("i8[N]", "rows between a candidate's restarts, Delta_i; 0 = never")
@@ -191,7 +191,7 @@ class Candidates(NamedTuple):
 
 
 @fragment
-def score(x: Array, _parameters: Any, memory: Candidates) -> float:
+def score(x: Array, _parameters: Any, memory: DODMState) -> float:
     """The weighted sum of the candidates' scores. Shapes: x f8[d]."""
     combined = 0.0
     for i in range(memory.candidates[0]):
@@ -201,7 +201,7 @@ def score(x: Array, _parameters: Any, memory: Candidates) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _combined: float, p: DODMNumbers, memory: Candidates) -> None:
+def learn(x: Array, y: float, _omega: float, _combined: float, p: DODMNumbers, memory: DODMState) -> None:
     """Update each candidate, recompute their weights, then fork and restart those due.
 
     Shapes: x f8[d]. A row that would overflow counts for t and changes neither candidates nor losses.
@@ -235,7 +235,7 @@ def learn(x: Array, y: float, _omega: float, _combined: float, p: DODMNumbers, m
 
 
 @fragment
-def descend(x: Array, y: float, safe: float, p: DODMNumbers, memory: Candidates) -> None:
+def descend(x: Array, y: float, safe: float, p: DODMNumbers, memory: DODMState) -> None:
     """Record each candidate's loss, then step it against the gradient of its f. Shapes: x f8[d]."""
     for i in range(memory.candidates[0]):
         weight, s = memory.weight[i], memory.s[i]
@@ -253,13 +253,13 @@ def loss_of(margin: float, squared: float, p: DODMNumbers) -> float:
 
 
 @fragment
-def rate_after(t: int, n: int, p: DODMNumbers, memory: Candidates) -> float:
+def rate_after(t: int, n: int, p: DODMNumbers, memory: DODMState) -> float:
     """The learning rate of the weights of n candidates after t rows."""
     return learning_rate(p.rate, n, t, p.horizon, memory.scale[0], memory.gap[0])
 
 
 @fragment
-def fork(t: int, memory: Candidates) -> None:
+def fork(t: int, memory: DODMState) -> None:
     """Copy the candidate that never restarts, and give the original epochs of t rows.
 
     Until its first restart a candidate equals the one that never restarts. So the result is the same as with the grid
@@ -279,7 +279,7 @@ def fork(t: int, memory: Candidates) -> None:
 
 
 @fragment
-def restart(memory: Candidates) -> None:
+def restart(memory: DODMState) -> None:
     """Algorithm 1, lines 2 to 4: candidates at the end of an epoch begin the next one with zero weights."""
     for i in range(memory.candidates[0]):
         if memory.age[i] == memory.epoch[i]:

@@ -43,7 +43,7 @@ class OnlineODM(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = OnlineODMNumbers(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
-        return UpdateRule(product, learn, given, AgedWeights, uses_weight=True)
+        return UpdateRule(product, learn, given, OnlineODMState, uses_weight=True)
 
 
 class OnlineODMNumbers(NamedTuple):
@@ -61,8 +61,8 @@ class OnlineODMNumbers(NamedTuple):
     """Standard deviation of an initial weight."""
 
 
-class AgedWeights(NamedTuple):
-    """Memory of `online_odm`."""
+class OnlineODMState(NamedTuple):
+    """State of `online_odm`."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     age: Counts = field("i8[1]", "t, labelled rows so far")

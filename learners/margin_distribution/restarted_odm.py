@@ -65,15 +65,15 @@ class RestartedODM(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = OnlineODMNumbers(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
-        return UpdateRule(product, learn, given, DrawnWeights, uses_weight=True)
+        return UpdateRule(product, learn, given, RestartedODMState, uses_weight=True)
 
     def initialise(self) -> None:
         seed(self.state["rng"], np.uint64(self.parameters.seed))
         begin_epoch(self.state["weight"], self._spread, self.state["rng"])
 
 
-class DrawnWeights(NamedTuple):
-    """Memory of `restarted_odm`. Invariant: age < epoch between rows."""
+class RestartedODMState(NamedTuple):
+    """State of `restarted_odm`. Invariant: age < epoch between rows."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     age: Counts = field("i8[1]", "t, labelled rows of the present epoch")
@@ -89,7 +89,7 @@ def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: DrawnWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: RestartedODMState) -> None:
     """As `online_odm`, and begin a new epoch after the last row of one. Shapes: x f8[d].
 
     See docs/algorithms/margin_distribution.md#restarted_odm.

@@ -42,7 +42,7 @@ MOST_MEANS = 100.0
 LEAST_MARGINS = 1e-290
 
 
-class Form(NamedTuple):
+class CalibratorConstants(NamedTuple):
     """Constants, chosen by evidence: docs/decisions/0055."""
 
     scaled: bool
@@ -59,12 +59,12 @@ class Form(NamedTuple):
     """So many labels without an error count in each bin."""
 
 
-OF_MARGIN = Form(True, 8.0, 0.995, 1.0, 0.998, 10.0)
-OF_LOG_ODDS = Form(False, 14.0, 0.998, 50.0, 0.998, 50.0)
+OF_MARGIN = CalibratorConstants(True, 8.0, 0.995, 1.0, 0.998, 10.0)
+OF_LOG_ODDS = CalibratorConstants(False, 14.0, 0.998, 50.0, 0.998, 50.0)
 
 
-class Calibration(NamedTuple):
-    """Memory of the calibrator."""
+class CalibratorState(NamedTuple):
+    """State of the calibrator."""
 
     line: Array = field("f8[2]", "intercept and slope of the log-odds of being right")
     curvature: Array = field("f8[3]", "of the log loss by the intercept, by both, and by the slope")
@@ -115,12 +115,12 @@ class Calibrator:
         self.n_classes, self.link = n_classes, link
         self.kind = "binary" if n_classes == 2 else "multiclass"
         self.form = OF_MARGIN if link is None else OF_LOG_ODDS
-        self.state = State(fields_of(Calibration, SIZES))
-        write_defaults(Calibration, self.state)
+        self.state = State(fields_of(CalibratorState, SIZES))
+        write_defaults(CalibratorState, self.state)
         self.state["line"][:] = 0.0, 1.0
         self.state["curvature"][:] = self.form.prior, 0.0, self.form.prior
         self.state["scale"][2] = 0.0 if self.form.scaled else 1.0
-        self._memory = as_views(Calibration, self.state)
+        self._memory = as_views(CalibratorState, self.state)
 
     @classmethod
     def behind(cls, learner: Learner) -> "Calibrator":
@@ -129,7 +129,7 @@ class Calibrator:
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Calibration, SIZES, State(self.state.fields, memory))
+        check_ranges(CalibratorState, SIZES, State(self.state.fields, memory))
 
     def calibrate(self, score: Array, y: Array, slot: Counts = NO_SLOTS, waiting: Millionths | None = None) -> Counts:
         """Return each row's probability in millionths, i8[n], and learn from its label, row by row.
@@ -158,7 +158,7 @@ class Calibrator:
 
 
 @kernel
-def run(batch: Scored, n_classes: int, form: Form, memory: Calibration, out: Counts) -> None:
+def run(batch: Scored, n_classes: int, form: CalibratorConstants, memory: CalibratorState, out: Counts) -> None:
     """Write each row's probability, from before its label, then learn from that. Shapes: `Scored`, out i8[n].
 
     The regression is held in local variables: from one row to the next through memory would take half as long again.

@@ -16,8 +16,8 @@ from driftway.learners.metrics.prequential import predicted_class
 WORD_BITS = 64
 
 
-class Hits(NamedTuple):
-    """Memory of the metrics."""
+class ClassificationMetricsState(NamedTuple):
+    """State of the metrics."""
 
     labels: Counts = field("i8[1]", "labelled rows so far")
     hits: Counts = field("i8[4]", "of them right: the learner, no-change, majority, the learner inside the window")
@@ -79,14 +79,14 @@ class ClassificationMetrics:
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.window, self.fading = window, float(fading)
         self._sizes = {"K": n_classes, "words": -(-window // WORD_BITS)}
-        self.state = State(fields_of(Hits, self._sizes))
+        self.state = State(fields_of(ClassificationMetricsState, self._sizes))
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.state["last"][0] = 1 if self.kind == "binary" else 0
-        self._memory = as_views(Hits, self.state)
+        self._memory = as_views(ClassificationMetricsState, self.state)
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Hits, self._sizes, State(self.state.fields, memory))
+        check_ranges(ClassificationMetricsState, self._sizes, State(self.state.fields, memory))
 
     def continue_from(self, before: "ClassificationMetrics") -> bool:
         """Go on where other metrics of the same classes stand, and return whether that is possible.
@@ -207,7 +207,9 @@ class Predicted(NamedTuple):
 
 
 @kernel
-def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: Hits) -> None:
+def count_hits(
+    batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: ClassificationMetricsState
+) -> None:
     """Add each labelled row to the totals, baselines, fading sums, and the ring of hits.
 
     The baselines predict a row before its label, as the learner does: for a row that waits, their predictions are kept.

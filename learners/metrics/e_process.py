@@ -27,8 +27,8 @@ overflows, and what was won long ago is soon lost when a drift changes which lea
 NEVER = -1
 
 
-class Capital(NamedTuple):
-    """Memory of the test: for the side that bets on the challenger, and for the one that bets on the champion."""
+class EProcessState(NamedTuple):
+    """State of the test: for the side that bets on the challenger, and for the one that bets on the champion."""
 
     won: Counts = field("i8[2]", "rows won by the challenger, and by the champion")
     staked: Array = field("f8[2, stakes]", "capital of each stake")
@@ -52,13 +52,13 @@ class EProcess:
     """
 
     def __init__(self) -> None:
-        self.state = State(fields_of(Capital, SIZES))
-        write_defaults(Capital, self.state)
-        self._memory = as_views(Capital, self.state)
+        self.state = State(fields_of(EProcessState, SIZES))
+        write_defaults(EProcessState, self.state)
+        self._memory = as_views(EProcessState, self.state)
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Capital, SIZES, State(self.state.fields, memory))
+        check_ranges(EProcessState, SIZES, State(self.state.fields, memory))
 
     def counter(self, champion: Array, challenger: Array, offsets: Counts) -> Callable[[int, int], None]:
         """Prepare a batch and return ``count(start, end)``, which adds that range of its rows.
@@ -94,7 +94,7 @@ class EProcess:
 
 
 @kernel
-def bet(champion: Array, challenger: Array, offsets: Counts, memory: Capital) -> None:
+def bet(champion: Array, challenger: Array, offsets: Counts, memory: EProcessState) -> None:
     """Let both sides bet on each row that one learner wins.
 
     After n such rows, 1 / sqrt(n + 1) of the first capital has not been staked; row n stakes what is released before

@@ -16,8 +16,8 @@ HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, 
 row, for which no-change has no prediction; rows; rows without the first."""
 
 
-class Agreement(NamedTuple):
-    """Memory of the metrics."""
+class KappaMetricsState(NamedTuple):
+    """State of the metrics."""
 
     labels: Counts = field("i8[1]", "labelled rows so far")
     last: Counts = field("i8[1]", "the last label")
@@ -60,7 +60,9 @@ class KappaMetrics:
         check_memory(window, fading)
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.fading = float(fading)
-        self.agreement = as_views(Agreement, State(fields_of(Agreement, {"K": n_classes, "window": window})))
+        self.agreement = as_views(
+            KappaMetricsState, State(fields_of(KappaMetricsState, {"K": n_classes, "window": window}))
+        )
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.agreement.last[0] = 1 if self.kind == "binary" else 0
 
@@ -115,7 +117,7 @@ def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, afte
 
 
 @kernel
-def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: Agreement) -> None:
+def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: KappaMetricsState) -> None:
     """Add each labelled row to the window's and the fading sums, and remove the row that leaves the window.
 
     Shapes: prediction i8[n], y f8[n]. The window's sums are integers, so they accumulate no rounding error.

@@ -16,8 +16,8 @@ TINY = 1e-300
 """Squared error of the running mean below which r2 is not defined: docs/algorithms/metrics.md#metrics."""
 
 
-class Errors(NamedTuple):
-    """Memory of the metrics."""
+class RegressionMetricsState(NamedTuple):
+    """State of the metrics."""
 
     labels: Counts = field("i8[1]", "labelled rows so far")
     mean: Array = field("f8[1]", "running mean of the targets")
@@ -53,12 +53,12 @@ class RegressionMetrics:
     def __init__(self, window: int = 1000, fading: float = 0.999) -> None:
         check_memory(window, fading)
         self.window, self.fading = window, float(fading)
-        self.state = State(fields_of(Errors, {"window": window}))
-        self._memory = as_views(Errors, self.state)
+        self.state = State(fields_of(RegressionMetricsState, {"window": window}))
+        self._memory = as_views(RegressionMetricsState, self.state)
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Errors, {"window": self.window}, State(self.state.fields, memory))
+        check_ranges(RegressionMetricsState, {"window": self.window}, State(self.state.fields, memory))
 
     def continue_from(self, before: "RegressionMetrics") -> bool:
         """As `driftway.learners.metrics.classification.ClassificationMetrics.continue_from`."""
@@ -142,7 +142,7 @@ class Forecast(NamedTuple):
 
 
 @kernel
-def sum_errors(batch: Forecast, leads: bool, fading: float, memory: Errors) -> None:
+def sum_errors(batch: Forecast, leads: bool, fading: float, memory: RegressionMetricsState) -> None:
     """Add each labelled row's error to the totals and the fading sums, and store it in the ring."""
     score, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0

@@ -26,8 +26,8 @@ SMALLEST_PRODUCT = 1e-290
 """The product of probabilities is kept above this by taking its logarithm: one logarithm per row would cost more."""
 
 
-class Reliability(NamedTuple):
-    """Memory of the metrics."""
+class ReliabilityState(NamedTuple):
+    """State of the metrics."""
 
     labels: Counts = field("i8[1]", "labelled rows so far")
     product: Array = field("f8[1]", "product of the probabilities of what happened, since its last logarithm", 1.0)
@@ -65,16 +65,16 @@ class ReliabilityMetrics:
         check_memory(window, 1.0)
         self.window = window
         self._sizes = {"bins": BINS, "words": (window + 1) // 2}
-        self.state = State(fields_of(Reliability, self._sizes))
-        write_defaults(Reliability, self.state)
-        self._memory = as_views(Reliability, self.state)
+        self.state = State(fields_of(ReliabilityState, self._sizes))
+        write_defaults(ReliabilityState, self.state)
+        self._memory = as_views(ReliabilityState, self.state)
         self._ring = ring_of(self.state)
         self._figures = np.zeros((2, len(FIGURES)))
 
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
         state = State(self.state.fields, memory)
-        check_ranges(Reliability, self._sizes, state)
+        check_ranges(ReliabilityState, self._sizes, state)
         ring = ring_of(state)
         if ((ring < 0) | (ring >= 2 * MILLION)).any():
             raise ValueError("ring in the state has a probability outside 0..1")
@@ -146,7 +146,7 @@ def ring_of(state: State) -> NDArray[np.int32]:
 
 @kernel
 def add_rows(
-    millionths: Counts, predicted: Counts, y: Array, window: int, memory: Reliability, ring: NDArray[np.int32]
+    millionths: Counts, predicted: Counts, y: Array, window: int, memory: ReliabilityState, ring: NDArray[np.int32]
 ) -> None:
     """Add each labelled row to the sums and to the ring. Shapes: all i8[n] but y f8[n]."""
     labels = memory.labels[0]
@@ -197,7 +197,7 @@ def square_of(millionths: int, right: int) -> np.uint64:
 
 
 @kernel
-def means(memory: Reliability, ring: NDArray[np.int32], window: int, out: Array) -> None:
+def means(memory: ReliabilityState, ring: NDArray[np.int32], window: int, out: Array) -> None:
     """Write FIGURES of the window and of all rows. Shapes: ring i4[window], out f8[2, 3], unchanged without rows."""
     labels = memory.labels[0]
     rows = min(labels, window)

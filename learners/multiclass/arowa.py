@@ -15,7 +15,7 @@ from driftway.learners.contract import (
     number,
     scratch,
 )
-from driftway.learners.multiclass.covariance import REGULARISED, ClassGaussians, ClassCovarianceNumbers, learn_diagonal
+from driftway.learners.multiclass.covariance import REGULARISED, ClassCovarianceNumbers, ClassGaussians, learn_diagonal
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
 from driftway.learners.multiclass.weights import products
@@ -65,14 +65,14 @@ class AROWA(Learner):
         learn = learn_entries if p.form == "diag" else learn_factors
         given = ClassCovarianceNumbers(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
         sizes = matrix_sizes(p.form, self.n_classes, self.width)
-        return UpdateRule(products, learn, given, ClassMatrix, sizes, classes=True, uses_weight=True)
+        return UpdateRule(products, learn, given, AROWAState, sizes, classes=True, uses_weight=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
 
 
-class ClassMatrix(NamedTuple):
-    """Memory of `arowa`; the covariance form that is not used is empty, f8[0, 0]."""
+class AROWAState(NamedTuple):
+    """State of `arowa`; the covariance form that is not used is empty, f8[0, 0]."""
 
     weight: Array = field("f8[K, d]", "mean W of the weights, d with the intercept")
     variance: Array = field("f8[entries]", "V, of every weight, [K, d]")
@@ -87,7 +87,9 @@ class ClassMatrix(NamedTuple):
 
 
 @fragment
-def learn_entries(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassMatrix) -> None:
+def learn_entries(
+    x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: AROWAState
+) -> None:
     """The diagonal form, which is that of `mc_arow`, with a variance per feature and class.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
@@ -98,7 +100,9 @@ def learn_entries(x: Array, label: int, omega: float, finite: bool, p: ClassCova
 
 
 @fragment
-def learn_factors(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassMatrix) -> None:
+def learn_factors(
+    x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: AROWAState
+) -> None:
     """Condition the matrix on the row's class scoring 1 more than the best wrong one.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.

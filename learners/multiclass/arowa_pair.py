@@ -79,7 +79,7 @@ class AROWAPair(Learner):
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
         given = AROWAPairNumbers(self.first, p.r, p.a, p.q)
-        return UpdateRule(match, learn, given, PairMatrix, matrix_sizes(p.form, d1, d2), uses_weight=True)
+        return UpdateRule(match, learn, given, AROWAPairState, matrix_sizes(p.form, d1, d2), uses_weight=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
@@ -95,8 +95,8 @@ class AROWAPairNumbers(NamedTuple):
     q: float
 
 
-class PairMatrix(NamedTuple):
-    """Memory of `arowa_pair`; the covariance form that is not used is empty, f8[0, 0]."""
+class AROWAPairState(NamedTuple):
+    """State of `arowa_pair`; the covariance form that is not used is empty, f8[0, 0]."""
 
     weight: Array = field("f8[d1, d2]", "mean W of the weights, d1 and d2 with the intercepts")
     variance: Array = field("f8[entries]", "V, of every weight, [d1, d2]")
@@ -109,7 +109,7 @@ class PairMatrix(NamedTuple):
 
 
 @fragment
-def match(x: Array, given: AROWAPairNumbers, memory: PairMatrix) -> float:
+def match(x: Array, given: AROWAPairNumbers, memory: AROWAPairState) -> float:
     """The score p'W z. Shapes: x f8[first + d2]; leaves the first item, with its intercept, in memory."""
     p, z = memory.p, x[given.first :]
     for i in range(p.shape[0]):
@@ -121,7 +121,7 @@ def match(x: Array, given: AROWAPairNumbers, memory: PairMatrix) -> float:
 
 
 @fragment
-def learn_entries(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: PairMatrix) -> None:
+def learn_entries(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: AROWAPairState) -> None:
     """Condition each weight on the pair having margin 1 with noise r / omega.
 
     Shapes: x f8[first + d2]. docs/algorithms/multiclass.md#arowa-arowa_pair.
@@ -152,7 +152,7 @@ def learn_entries(x: Array, y: float, omega: float, s: float, given: AROWAPairNu
 
 
 @fragment
-def learn_factors(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: PairMatrix) -> None:
+def learn_factors(x: Array, y: float, omega: float, s: float, given: AROWAPairNumbers, memory: AROWAPairState) -> None:
     """As `learn_entries`, with a covariance of the features of each item. Shapes: x f8[first + d2]."""
     finite = math.isfinite(s)
     if not (finite and y * s >= 1.0):

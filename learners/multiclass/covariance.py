@@ -33,7 +33,7 @@ class ClassCovarianceNumbers(NamedTuple):
 
 
 class ClassGaussians(NamedTuple):
-    """Memory of a learner that keeps a Gaussian per class over its weights."""
+    """State of a learner that keeps a Gaussian per class over its weights."""
 
     weight: Array = field("f8[K, d]", "means mu_r of the classes' weights, d with the intercept")
     covariance: Array = field("f8[K, form]", "Sigma_r, [d, d] per class, bitwise symmetric; [d] in the diagonal form")
@@ -99,7 +99,9 @@ def learn_apart(form: CovarianceForm, narrowing: Fragment) -> Fragment:
     spread, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassGaussians) -> None:
+    def learn(
+        x: Array, label: int, omega: float, finite: bool, p: ClassCovarianceNumbers, memory: ClassGaussians
+    ) -> None:
         """Move the Gaussians of the row's class and of the best wrong one apart, with the alpha of both forms.
 
         Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners; a row that would overflow changes nothing.

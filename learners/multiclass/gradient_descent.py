@@ -11,7 +11,7 @@ from driftway.learners.multiclass.weights import SteppedClassWeights, products
 from driftway.learners.numeric.elementary.exponential import exp
 
 
-class ClassGradientDescentParameters(Parameters):
+class ClassDescentParameters(Parameters):
     """Parameters of `mc_ogd` and `mc_softmax`."""
 
     eta: float = first_step()
@@ -19,7 +19,7 @@ class ClassGradientDescentParameters(Parameters):
     intercept: bool = intercept()
 
 
-class ClassGradientDescentNumbers(NamedTuple):
+class ClassDescentNumbers(NamedTuple):
     """Parameters of the kernels."""
 
     schedule: int
@@ -27,15 +27,17 @@ class ClassGradientDescentNumbers(NamedTuple):
 
 
 def descend(learn: Fragment, p: Any) -> UpdateRule:
-    """The rule of a learner whose parameters are `ClassGradientDescentParameters`; `learn` is `learn_hinge` or `learn_softmax`."""
-    given = ClassGradientDescentNumbers(SCHEDULES.index(p.schedule), p.eta)
+    """The rule of a learner with `ClassDescentParameters`; `learn` is `learn_hinge` or `learn_softmax`."""
+    given = ClassDescentNumbers(SCHEDULES.index(p.schedule), p.eta)
     return UpdateRule(
         products, learn, given, SteppedClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
     )
 
 
 @fragment
-def learn_hinge(x: Array, label: int, omega: float, finite: bool, p: ClassGradientDescentNumbers, memory: SteppedClassWeights) -> None:
+def learn_hinge(
+    x: Array, label: int, omega: float, finite: bool, p: ClassDescentNumbers, memory: SteppedClassWeights
+) -> None:
     """If the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t only.
@@ -51,7 +53,7 @@ def learn_hinge(x: Array, label: int, omega: float, finite: bool, p: ClassGradie
 
 @fragment
 def learn_softmax(
-    x: Array, label: int, omega: float, finite: bool, p: ClassGradientDescentNumbers, memory: SteppedClassWeights
+    x: Array, label: int, omega: float, finite: bool, p: ClassDescentNumbers, memory: SteppedClassWeights
 ) -> None:
     """Step every class against the gradient of the row's log loss.
 

@@ -1,7 +1,7 @@
 """Multiclass online gradient descent on the hinge loss."""
 
 from driftway.learners.contract import Learner, UpdateRule
-from driftway.learners.multiclass.gradient_descent import ClassGradientDescentParameters, descend, learn_hinge
+from driftway.learners.multiclass.gradient_descent import ClassDescentParameters, descend, learn_hinge
 
 
 class MCOGD(Learner):
@@ -22,7 +22,7 @@ class MCOGD(Learner):
     name = "mc_ogd"
     tasks = ("binary", "multiclass")
 
-    Params = ClassGradientDescentParameters
+    Params = ClassDescentParameters
 
     def rule(self) -> UpdateRule:
         return descend(learn_hinge, self.parameters)

@@ -1,7 +1,7 @@
 """Multiclass online gradient descent on the log loss of a softmax."""
 
 from driftway.learners.contract import Learner, UpdateRule
-from driftway.learners.multiclass.gradient_descent import ClassGradientDescentParameters, descend, learn_softmax
+from driftway.learners.multiclass.gradient_descent import ClassDescentParameters, descend, learn_softmax
 
 
 class MCSoftmax(Learner):
@@ -25,7 +25,7 @@ class MCSoftmax(Learner):
     link = "logistic"
     multiclass_link = "softmax"
 
-    Params = ClassGradientDescentParameters
+    Params = ClassDescentParameters
 
     def rule(self) -> UpdateRule:
         return descend(learn_softmax, self.parameters)

@@ -10,8 +10,8 @@ from driftway.learners.multiclass.weights import products
 from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 
 
-class RelaxedClasses(NamedTuple):
-    """Memory of `mc_romma` and `mc_aromma`."""
+class ClassRelaxedMarginState(NamedTuple):
+    """State of `mc_romma` and `mc_aromma`."""
 
     weight: Array = field("f8[K, d]", "one row per class, d with the intercept")
     mu: Array = field("f8[1]", "margin aimed at, in units of `weight`: 1 until the weights are scaled down", start=1.0)
@@ -21,11 +21,13 @@ class RelaxedClasses(NamedTuple):
 
 def into_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of `mc_romma` or, if aggressive, of `mc_aromma`."""
-    return UpdateRule(products, learn, RelaxedMarginNumbers(aggressive), RelaxedClasses, classes=True)
+    return UpdateRule(products, learn, RelaxedMarginNumbers(aggressive), ClassRelaxedMarginState, classes=True)
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, finite: bool, p: RelaxedMarginNumbers, memory: RelaxedClasses) -> None:
+def learn(
+    x: Array, label: int, _omega: float, finite: bool, p: RelaxedMarginNumbers, memory: ClassRelaxedMarginState
+) -> None:
     """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners: the two-class step for phi, which is x in the

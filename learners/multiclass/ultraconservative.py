@@ -22,7 +22,13 @@ class UltraconservativeNumbers(NamedTuple):
 def correct(rule: int) -> UpdateRule:
     """The update rule for one of the three variants."""
     return UpdateRule(
-        products, learn, UltraconservativeNumbers(rule), ClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
+        products,
+        learn,
+        UltraconservativeNumbers(rule),
+        ClassWeights,
+        classes=True,
+        uses_weight=True,
+        sharing=SharedFields(),
     )
 
 

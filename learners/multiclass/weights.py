@@ -7,7 +7,7 @@ from driftway.learners.numeric.vectors import dot
 
 
 class ClassWeights(NamedTuple):
-    """Memory of a linear learner of K classes."""
+    """State of a linear learner of K classes."""
 
     weight: Array = field("f8[K, d]", "one row per class, d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, or that teach nothing")

@@ -77,7 +77,7 @@ class HBP(Learner):
         hedge = HBPNumbers(p.eta, p.clip, log_for_python(p.beta), p.smooth / (p.layers + 1))
         outputs = self.n_classes if self.n_classes > 2 else 1
         sizes = {"L": p.layers, "deeper": p.layers - 1, "heads": p.layers + 1, "W": p.width, "O": outputs}
-        return UpdateRule(score, learn, hedge, Network, sizes, classes=True)
+        return UpdateRule(score, learn, hedge, HBPState, sizes, classes=True)
 
     def initialise(self) -> None:
         s = self.state
@@ -99,8 +99,8 @@ class HBPNumbers(NamedTuple):
     """Smallest weight of a classifier, before normalisation to a sum of 1."""
 
 
-class Network(NamedTuple):
-    """Memory of `hbp`. Matrices are laid out as in `driftway.learners.neural.layers`."""
+class HBPState(NamedTuple):
+    """State of `hbp`. Matrices are laid out as in `driftway.learners.neural.layers`."""
 
     first: Array = field("f8[d, W]", "H_1, weights of the first layer")
     deep: Array = field("f8[deeper, W, W]", "H_2 and on, weights of the layers above it")
@@ -119,7 +119,7 @@ class Network(NamedTuple):
 
 
 @fragment
-def score(x: Array, _p: Any, memory: Network) -> None:
+def score(x: Array, _p: Any, memory: HBPState) -> None:
     """Forward pass; leaves h and f in memory. All scores are nan if that of a classifier is not finite.
 
     Shapes: x f8[d]. docs/algorithms/neural.md#hbp.
@@ -145,7 +145,7 @@ def score(x: Array, _p: Any, memory: Network) -> None:
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, finite: bool, p: HBPNumbers, memory: Network) -> None:
+def learn(x: Array, label: int, _omega: float, finite: bool, p: HBPNumbers, memory: HBPState) -> None:
     """Compute all gradients from the results of `score`, descend along them, then reweight the classifiers.
 
     Shapes: x f8[d]. docs/algorithms/neural.md#hbp. A row whose gradient is not finite changes nothing.

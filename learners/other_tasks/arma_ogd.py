@@ -75,7 +75,7 @@ class ARMAOGDNumbers(NamedTuple):
 
 
 class ARMAOGDState(NamedTuple):
-    """Memory of `arma_ogd`."""
+    """State of `arma_ogd`."""
 
     gamma: Array = field("f8[lags]", "the coefficients")
     past: Past = part(Past, "the series")

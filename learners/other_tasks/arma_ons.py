@@ -47,14 +47,14 @@ class ARMAONS(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Newton, {"lags": p.lags, "D": p.diff})
+        return UpdateRule(score, learn, p.numbers(), ARMAONSState, {"lags": p.lags, "D": p.diff})
 
     def initialise(self) -> None:
         fill(self.state["inverse"], self.parameters.radius**2)
 
 
-class Newton(NamedTuple):
-    """Memory of `arma_ons`."""
+class ARMAONSState(NamedTuple):
+    """State of `arma_ons`."""
 
     gamma: Array = field("f8[lags]", "the coefficients")
     inverse: Array = field("f8[lags, lags]", "A^-1, bitwise symmetric, starts at radius^2 I")
@@ -65,13 +65,13 @@ class Newton(NamedTuple):
 
 
 @fragment
-def score(_x: Array, _p: ARMAONS.Params, memory: Newton) -> float:
+def score(_x: Array, _p: ARMAONS.Params, memory: ARMAONSState) -> float:
     """The forecast."""
     return forecast(memory.gamma, memory.past)
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: Newton) -> None:
+def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: ARMAONSState) -> None:
     """Step down the squared error by Newton's method, then append the target.
 
     See docs/algorithms/other_tasks.md#arma_ogd-arma_ons.

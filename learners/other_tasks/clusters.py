@@ -8,7 +8,7 @@ from driftway.learners.other_tasks.ids import place_of
 
 
 class Clusters(NamedTuple):
-    """Memory of ``cocluster``. Groups of ratings are kept as sum and count."""
+    """State of ``cocluster``. Groups of ratings are kept as sum and count."""
 
     g: Counts = field("i8[users]", "cluster of each user, -1 before the first rating", start=-1, largest="G - 1")
     h: Counts = field("i8[items]", "cluster of each item, -1 before the first rating", start=-1, largest="H - 1")

@@ -56,15 +56,15 @@ class OASISMetric(Learner):
                 f"{self.n_features} columns are not a multiple of 3"
             )
         return UpdateRule(
-            order, learn, self.parameters.numbers(), Similarity, {"c": self.n_features // 3}, uses_weight=True
+            order, learn, self.parameters.numbers(), OASISMetricState, {"c": self.n_features // 3}, uses_weight=True
         )
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["W"], 1.0)
 
 
-class Similarity(NamedTuple):
-    """Memory of `oasis_metric`; c is the number of columns of an item."""
+class OASISMetricState(NamedTuple):
+    """State of `oasis_metric`; c is the number of columns of an item."""
 
     W: Array = field("f8[c, c]", "the similarity's matrix, starts at I")
     skipped: Counts = field("i8[1]", "labelled rows without a finite step, or of which an item or the difference is 0")
@@ -72,7 +72,7 @@ class Similarity(NamedTuple):
 
 
 @fragment
-def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
+def order(x: Array, _p: OASISMetric.Params, memory: OASISMetricState) -> float:
     """How much more similar the second item is to the first than the third; leaves p+ - p-. Shapes: x f8[3 c]."""
     apart, c = memory.apart, memory.apart.shape[0]
     for j in range(c):
@@ -84,7 +84,7 @@ def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
 
 
 @fragment
-def learn(x: Array, _y: float, omega: float, s: float, p: OASISMetric.Params, memory: Similarity) -> None:
+def learn(x: Array, _y: float, omega: float, s: float, p: OASISMetric.Params, memory: OASISMetricState) -> None:
     """Move W towards the order of the row unless an entry would overflow. Shapes: x f8[3 c].
 
     docs/algorithms/other_tasks.md#oasis_metric.

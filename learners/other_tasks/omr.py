@@ -66,7 +66,7 @@ class OMR(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = OMRNumbers(p.gamma or 1.0 / self.n_features, False, p.eta, 1.0 - p.eta * p.lam1, 2.0 * p.eta * p.lam2)
-        return UpdateRule(score, learn, given, Manifold, {"R": p.tau}, learn_unlabelled=learn_unlabelled)
+        return UpdateRule(score, learn, given, OMRState, {"R": p.tau}, learn_unlabelled=learn_unlabelled)
 
 
 class OMRNumbers(NamedTuple):
@@ -82,8 +82,8 @@ class OMRNumbers(NamedTuple):
     """2 eta lam2."""
 
 
-class Manifold(NamedTuple):
-    """Memory of `omr`."""
+class OMRState(NamedTuple):
+    """State of `omr`."""
 
     coefficient: Array = field("f8[R]", "a of each row in the ring")
     ring: GaussianRing = part(GaussianRing, "the last rows; Y is 0 of those without a label")
@@ -92,7 +92,7 @@ class Manifold(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: OMRNumbers, memory: Manifold) -> float:
+def score(x: Array, p: OMRNumbers, memory: OMRState) -> float:
     """The sum of a_i k(x_i, x); leaves the kernel values. Shapes: x f8[d]."""
     n, total = weigh_near(x, p, memory.ring), 0.0
     for i in range(n):
@@ -101,19 +101,19 @@ def score(x: Array, p: OMRNumbers, memory: Manifold) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, p: OMRNumbers, memory: Manifold) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, p: OMRNumbers, memory: OMRState) -> None:
     """Learn a labelled row. Shapes: x f8[d]."""
     smooth(x, y, s, p.eta * y if y * s < 1.0 else 0.0, p, memory)
 
 
 @fragment
-def learn_unlabelled(x: Array, s: float, p: OMRNumbers, memory: Manifold) -> None:
+def learn_unlabelled(x: Array, s: float, p: OMRNumbers, memory: OMRState) -> None:
     """Learn a row without a label. Shapes: x f8[d]."""
     smooth(x, 0.0, s, 0.0, p, memory)
 
 
 @kernel
-def smooth(x: Array, y: float, s: float, own: float, p: OMRNumbers, memory: Manifold) -> None:
+def smooth(x: Array, y: float, s: float, own: float, p: OMRNumbers, memory: OMRState) -> None:
     """Pull the scores of the row and its neighbours together, and store the row in place of the oldest.
 
     Shapes: x f8[d]. docs/algorithms/other_tasks.md#omr; uses the kernel values left by `score`. Empty slots have

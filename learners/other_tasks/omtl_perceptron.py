@@ -52,11 +52,13 @@ class OMTLPerceptron(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         b = p.b if p.b >= 0.0 else float(p.tasks)
-        given = OMTLNumbers((p.tasks + b) / ((1.0 + b) * p.tasks), b / ((1.0 + b) * p.tasks))
-        return UpdateRule(score, learn, given, Tasks, {"T": p.tasks, "c": self.width - 1}, uses_weight=True)
+        given = OMTLPerceptronNumbers((p.tasks + b) / ((1.0 + b) * p.tasks), b / ((1.0 + b) * p.tasks))
+        return UpdateRule(
+            score, learn, given, OMTLPerceptronState, {"T": p.tasks, "c": self.width - 1}, uses_weight=True
+        )
 
 
-class OMTLNumbers(NamedTuple):
+class OMTLPerceptronNumbers(NamedTuple):
     """Parameters of `omtl_perceptron`: step sizes of a mistake."""
 
     own: float
@@ -65,22 +67,22 @@ class OMTLNumbers(NamedTuple):
     """Step size of each other task."""
 
 
-class Tasks(NamedTuple):
-    """Memory of `omtl_perceptron`; c is the number of features, with the intercept."""
+class OMTLPerceptronState(NamedTuple):
+    """State of `omtl_perceptron`; c is the number of features, with the intercept."""
 
     weight: Array = field("f8[T, c]", "weights of each task")
     skipped: Counts = field("i8[1]", "labelled rows of no task, or without a finite step")
 
 
 @fragment
-def score(x: Array, _p: OMTLNumbers, memory: Tasks) -> float:
+def score(x: Array, _p: OMTLPerceptronNumbers, memory: OMTLPerceptronState) -> float:
     """The score of the row's task, or 0 if there is no such task. Shapes: x f8[1 + c]."""
     k = place_of(x[0], memory.weight.shape[0])
     return dot(memory.weight[k], x[1:]) if k >= 0 else 0.0
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: OMTLNumbers, memory: Tasks) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: OMTLPerceptronNumbers, memory: OMTLPerceptronState) -> None:
     """Move the weights of every task if the row is misclassified, or none if one would overflow. Shapes: x f8[1 + c].
 
     docs/algorithms/other_tasks.md#omtl_perceptron.

@@ -75,7 +75,7 @@ class OnlineMF(Learner):
             raise TooFewFeatures(message, 2) if self.n_features < 2 else ParameterError(message)
         sizes = {"users": p.max_users, "items": p.max_items}
         if p.mode == FACTORS:
-            return UpdateRule(multiply_factors, learn_factors, p.numbers(), Factors, {**sizes, "rank": p.rank})
+            return UpdateRule(multiply_factors, learn_factors, p.numbers(), OnlineMFState, {**sizes, "rank": p.rank})
         return UpdateRule(rate, regroup, p.numbers(), Clusters, {**sizes, "G": p.G, "H": p.H, "hist": p.hist})
 
     def initialise(self) -> None:
@@ -86,8 +86,8 @@ class OnlineMF(Learner):
                 begin_factors(generator, self.state[name].reshape(-1))
 
 
-class Factors(NamedTuple):
-    """Memory of ``factors``."""
+class OnlineMFState(NamedTuple):
+    """State of ``factors``."""
 
     U: Array = field("f8[users, rank]", "factors of the users, normal with deviation 0.1 at first")
     V: Array = field("f8[items, rank]", "factors of the items, likewise")
@@ -106,7 +106,7 @@ def begin_factors(generator: Words, factors: Array) -> None:
 
 
 @fragment
-def multiply_factors(x: Array, _p: OnlineMF.Params, memory: Factors) -> float:
+def multiply_factors(x: Array, _p: OnlineMF.Params, memory: OnlineMFState) -> float:
     """The predicted rating, or the mean if one of the ids is unknown. Shapes: x f8[2]."""
     u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
     s = memory.mean[0]
@@ -116,7 +116,7 @@ def multiply_factors(x: Array, _p: OnlineMF.Params, memory: Factors) -> float:
 
 
 @fragment
-def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Params, memory: Factors) -> None:
+def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Params, memory: OnlineMFState) -> None:
     """Step down the squared error in both biases and all factors, from their old values, then update the mean.
 
     Shapes: x f8[2]. docs/algorithms/other_tasks.md#online_mf. A row that would overflow changes nothing.

@@ -58,7 +58,7 @@ class OnlineNMF(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Parts, {"rank": p.rank})
+        return UpdateRule(score, learn, p.numbers(), OnlineNMFState, {"rank": p.rank})
 
     def initialise(self) -> None:
         generator = np.empty(4, np.uint64)
@@ -66,8 +66,8 @@ class OnlineNMF(Learner):
         begin_parts(generator, self.state["D"])
 
 
-class Parts(NamedTuple):
-    """Memory of `online_nmf`; D and B have one row per part, so that its features are adjacent."""
+class OnlineNMFState(NamedTuple):
+    """State of `online_nmf`; D and B have one row per part, so that its features are adjacent."""
 
     D: Array = field("f8[rank, d]", "the parts, at most 1 long; random and of length 1 at first")
     A: Array = field("f8[rank, rank]", "sum of h h'")
@@ -90,7 +90,7 @@ def begin_parts(generator: Words, D: Array) -> None:
 
 
 @fragment
-def score(x: Array, p: OnlineNMF.Params, memory: Parts) -> float:
+def score(x: Array, p: OnlineNMF.Params, memory: OnlineNMFState) -> float:
     """Minus the squared error; leaves the shares in `h`. Shapes: x f8[d]."""
     D, h, rest, squared = memory.D, memory.h, memory.rest, memory.squared
     for j in range(h.shape[0]):
@@ -108,7 +108,7 @@ def score(x: Array, p: OnlineNMF.Params, memory: Parts) -> float:
 
 
 @fragment
-def learn(x: Array, _y: float, _omega: float, _s: float, p: Any, memory: Parts) -> None:
+def learn(x: Array, _y: float, _omega: float, _s: float, p: Any, memory: OnlineNMFState) -> None:
     """Add the row with its shares and fit each part to all rows. Shapes: x f8[d].
 
     See docs/algorithms/other_tasks.md#online_nmf.

@@ -3,7 +3,12 @@
 import math
 from typing import Any
 
-from driftway.learners.bayesian.particle_filter import Swarm, ParticleFilterParameters, move, scatter_first
+from driftway.learners.bayesian.particle_filter import (
+    ParticleFilterParameters,
+    ParticleFilterState,
+    move,
+    scatter_first,
+)
 from driftway.learners.contract import Array, Learner, UpdateRule, fragment, integer, number
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
@@ -46,7 +51,9 @@ class OSSLGap(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Swarm, {"N": p.particles}, learn_unlabelled=learn_unlabelled)
+        return UpdateRule(
+            score, learn, p.numbers(), ParticleFilterState, {"N": p.particles}, learn_unlabelled=learn_unlabelled
+        )
 
     def initialise(self) -> None:
         scatter_first(self.parameters, self.state)
@@ -59,7 +66,7 @@ def likelihood(m: float, e: float) -> float:
 
 
 @fragment
-def score(x: Array, p: OSSLGap.Params, memory: Swarm) -> float:
+def score(x: Array, p: OSSLGap.Params, memory: ParticleFilterState) -> float:
     """The weighted vote of all guesses; NaN if the score of one is not finite. Shapes: x f8[d]."""
     margin, finite, zeros, ones = memory.margin, True, 0.0, 0.0
     for i in range(margin.shape[0]):
@@ -72,7 +79,7 @@ def score(x: Array, p: OSSLGap.Params, memory: Swarm) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: Swarm) -> None:
+def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: ParticleFilterState) -> None:
     """Reweight the guesses by the label, from the margins left by `score`, and move them.
 
     See docs/algorithms/other_tasks.md#ossl_gap.
@@ -86,7 +93,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memor
 
 
 @fragment
-def learn_unlabelled(_x: Array, s: float, p: Any, memory: Swarm) -> None:
+def learn_unlabelled(_x: Array, s: float, p: Any, memory: ParticleFilterState) -> None:
     """Lower the weight of guesses close to the row, and move all. docs/algorithms/other_tasks.md#ossl_gap."""
     if not math.isfinite(s):
         memory.skipped[0] += 1

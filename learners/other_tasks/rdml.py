@@ -69,7 +69,7 @@ class RDML(Learner):
 
 
 class RDMLState(NamedTuple):
-    """Memory of `rdml`; c is the number of columns of an item."""
+    """State of `rdml`; c is the number of columns of an item."""
 
     A: Array = field("f8[c, c]", "the distance's matrix, positive semidefinite, bitwise symmetric, starts at I")
     skipped: Counts = field("i8[1]", "labelled rows without a finite step")

@@ -24,7 +24,7 @@ COLLAPSED = 1e-12
 
 
 class Gaussian(NamedTuple):
-    """Memory of a learner that keeps a Gaussian over its weights."""
+    """State of a learner that keeps a Gaussian over its weights."""
 
     weight: Array = field("f8[d]", "mean of the weights, d with the intercept")
     covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")

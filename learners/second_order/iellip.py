@@ -66,15 +66,15 @@ class IELLIP(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return UpdateRule(product, learn, p.numbers(), Ellipsoid, form_of(p.cov, self.width))
+        return UpdateRule(product, learn, p.numbers(), IELLIPState, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
         self.state["ct"][0] = self.parameters.c
 
 
-class Ellipsoid(NamedTuple):
-    """Memory of `iellip`."""
+class IELLIPState(NamedTuple):
+    """State of `iellip`."""
 
     weight: Array = field("f8[d]", "centre w of the ellipsoid, d with the intercept")
     covariance: Array = field("f8[form]", "its shape Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
@@ -84,7 +84,7 @@ class Ellipsoid(NamedTuple):
 
 
 @fragment
-def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
+def cut_full(_x: Array, v: float, most: float, memory: IELLIPState) -> None:
     """Sigma <- (Sigma - ct k k' / v) / (1 - ct), with variances of at most `most`. Shapes: x f8[d]."""
     depth = memory.ct[0]
     downdate(memory.covariance, memory.k, depth / v, 1.0 / (1.0 - depth))
@@ -94,7 +94,7 @@ def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
 
 
 @fragment
-def cut_diagonal(x: Array, v: float, most: float, memory: Ellipsoid) -> None:
+def cut_diagonal(x: Array, v: float, most: float, memory: IELLIPState) -> None:
     """As `cut_full`, for the diagonal; k_j^2 = variance_j x_j k_j, and its share of v is finite. Shapes: x f8[d]."""
     variance, k, depth = memory.covariance, memory.k, memory.ct[0]
     for j in range(x.shape[0]):
@@ -103,12 +103,12 @@ def cut_diagonal(x: Array, v: float, most: float, memory: Ellipsoid) -> None:
 
 
 def learn_by_cutting(
-    spread: Callable[[Array, Array, Array], float], cut: Callable[[Array, float, float, Ellipsoid], None]
+    spread: Callable[[Array, Array, Array], float], cut: Callable[[Array, float, float, IELLIPState], None]
 ) -> Fragment:
     """The `learn` of a learner whose covariance has this form."""
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: IELLIP.Params, memory: Ellipsoid) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: IELLIP.Params, memory: IELLIPState) -> None:
         """Cut off the half of the ellipsoid that misclassifies the row.
 
         Shapes: x f8[d]. docs/algorithms/second_order.md#iellip, with g substituted, so that the two roots of v cancel.

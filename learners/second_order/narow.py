@@ -56,7 +56,7 @@ class NAROW(Learner):
         p = self.parameters
         score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
         given = NAROWNumbers(p.variant == "hybrid", p.b, p.a, p.q)
-        return UpdateRule(score, learn, given, Whitened, form_of(p.cov, self.width))
+        return UpdateRule(score, learn, given, NAROWState, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -72,8 +72,8 @@ class NAROWNumbers(NamedTuple):
     q: float
 
 
-class Whitened(NamedTuple):
-    """Memory of `narow`."""
+class NAROWState(NamedTuple):
+    """State of `narow`."""
 
     weight: Array = field("f8[d]", "theta, signed sum of rows learned, d with the intercept; in ``arow`` the mean mu")
     covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
@@ -86,7 +86,7 @@ def score_whitened(form: CovarianceForm) -> Fragment:
     spread = form.spread
 
     @fragment
-    def score(x: Array, p: NAROWNumbers, memory: Whitened) -> float:
+    def score(x: Array, p: NAROWNumbers, memory: NAROWState) -> float:
         """theta.k, or mu.x in variant ``arow``; leaves k = Sigma x in memory for `learn`. Shapes: x f8[d]."""
         spread(memory.covariance, x, memory.k)
         return dot(memory.weight, memory.k) if p.hybrid else dot(memory.weight, x)
@@ -99,7 +99,7 @@ def learn_narrowly(form: CovarianceForm) -> Fragment:
     _, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: NAROWNumbers, memory: Whitened) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: NAROWNumbers, memory: NAROWState) -> None:
         """Add the row and narrow the covariance while the row's variance is above 1/b.
 
         Shapes: x f8[d]. docs/algorithms/second_order.md#narow; kappa = 1/r = b - 1/v avoids an infinite r.

@@ -77,7 +77,7 @@ class SOPNumbers(NamedTuple):
 
 
 class SOPState(NamedTuple):
-    """Memory of `sop`."""
+    """State of `sop`."""
 
     vec: Array = field("f8[d]", "signed sum of the rows that were mistaken, d with the intercept")
     weight: Array = field("f8[d]", "w = Sigma vec, kept up to date")

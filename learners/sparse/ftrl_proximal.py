@@ -53,11 +53,11 @@ class FTRLProximal(Learner):
         intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not apply to its weight.")
 
     def rule(self) -> UpdateRule:
-        return UpdateRule(score, learn, self.parameters.numbers(), Gradients, uses_weight=True)
+        return UpdateRule(score, learn, self.parameters.numbers(), FTRLProximalState, uses_weight=True)
 
 
-class Gradients(NamedTuple):
-    """Memory of `ftrl_proximal`."""
+class FTRLProximalState(NamedTuple):
+    """State of `ftrl_proximal`."""
 
     z: Array = field("f8[d]", "sum of gradients less that of the rates' changes times weight, d with the intercept")
     n: Array = field("f8[d]", "sum of squared gradients")
@@ -67,7 +67,7 @@ class Gradients(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: FTRLProximal.Params, memory: Gradients) -> float:
+def score(x: Array, p: FTRLProximal.Params, memory: FTRLProximalState) -> float:
     """The score w'x with the weights that follow from z and n. Shapes: x f8[d]."""
     z, n, weight = memory.z, memory.n, memory.weight
     penalised = x.shape[0] - p.intercept  # l1 does not apply to the intercept
@@ -79,7 +79,7 @@ def score(x: Array, p: FTRLProximal.Params, memory: Gradients) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, memory: Gradients) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, memory: FTRLProximalState) -> None:
     """Add the row's gradient to z and n; a row that would overflow changes nothing.
 
     Shapes: x f8[d]. docs/algorithms/sparse.md#ftrl_proximal.

@@ -80,7 +80,7 @@ class RDAL1Numbers(NamedTuple):
 
 
 class RDAL1State(NamedTuple):
-    """Memory of `rda_l1`."""
+    """State of `rda_l1`."""
 
     average: Array = field("f8[d]", "G, the average gradient, d with the intercept")
     weight: Array = field("f8[d]", "follows from G and t, kept for scoring")

@@ -19,7 +19,7 @@ from driftway.learners.trees.monitors import Detectors
 
 
 class ClassForest(NamedTuple):
-    """Memory of a forest for classes."""
+    """State of a forest for classes."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(ClassTrees, "the trees, and those in the background; 2 T in all")

@@ -26,7 +26,7 @@ from driftway.learners.trees.class_leaves import (
     renew,
 )
 from driftway.learners.trees.features import choose, choose_pool
-from driftway.learners.trees.information_gain import LN_2, Found, best_split, classes_in
+from driftway.learners.trees.information_gain import LN_2, BestSplit, best_split, classes_in
 
 
 class ClassTrees(NamedTuple):
@@ -71,7 +71,9 @@ def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpin
 
 
 @fragment
-def learn_tree(tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion) -> None:
+def learn_tree(
+    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion
+) -> None:
     """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
     nodes = tree.nodes
     if not has_begun(nodes):
@@ -81,7 +83,9 @@ def learn_tree(tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, wo
 
 
 @fragment
-def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion) -> None:
+def learn_leaf(
+    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion
+) -> None:
     """Add the row to the leaf that has just given its opinion; split it if it is time."""
     nodes, leaves, leaf = tree.nodes, tree.leaves, int(opinion.leaf[0])
     s = nodes.slot[leaf]
@@ -135,7 +139,7 @@ def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: SplitNumbers, work
 
 
 @kernel
-def split(tree: ClassTrees, leaf: int, found: Found, reserve: int, work: ClassWork) -> None:
+def split(tree: ClassTrees, leaf: int, found: BestSplit, reserve: int, work: ClassWork) -> None:
     """Split the leaf: each child expects the classes that the split puts there."""
     leaves, s = tree.leaves, tree.nodes.slot[leaf]
     other = arena.split_leaf(tree.nodes, leaf, found.tested, found.threshold, reserve)

@@ -78,15 +78,23 @@ class HoeffdingAdaptiveTree(TreeLearner):
                 for reserve in (p.max_leaves // RESERVE, 0)
             )
             shapes = {**tree_sizes(1, p.max_leaves, d, d, WORDS), "B2": WORDS - 2, **watched}
-            return UpdateRule(score_target, learn_target, HoeffdingAdaptiveTreeNumbers(grown, free, watch), TargetTree, shapes)
+            return UpdateRule(score_target, learn_target, AdaptiveTreeNumbers(grown, free, watch), TargetTree, shapes)
         growth, within = (
-            class_trees.SplitNumbers(float(p.grace), p.delta, p.tie, reserve) for reserve in (p.max_leaves // RESERVE, 0)
+            class_trees.SplitNumbers(float(p.grace), p.delta, p.tie, reserve)
+            for reserve in (p.max_leaves // RESERVE, 0)
         )
         sizes = {**tree_sizes(1, p.max_leaves, d, d, words_of(self.n_classes, p.nominal != NONE)), **watched}
-        return UpdateRule(score_classes, learn_class, HoeffdingAdaptiveTreeNumbers(growth, within, watch), ClassTree, sizes, classes=True)
+        return UpdateRule(
+            score_classes,
+            learn_class,
+            AdaptiveTreeNumbers(growth, within, watch),
+            ClassTree,
+            sizes,
+            classes=True,
+        )
 
 
-class HoeffdingAdaptiveTreeNumbers(NamedTuple):
+class AdaptiveTreeNumbers(NamedTuple):
     """Parameters of the fragments."""
 
     growth: Any
@@ -98,7 +106,7 @@ class HoeffdingAdaptiveTreeNumbers(NamedTuple):
 
 
 class ClassTree(NamedTuple):
-    """Memory of `hoeffding_adaptive_tree` for classes."""
+    """State of `hoeffding_adaptive_tree` for classes."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(ClassTrees, "the tree and its alternates, T = 1")
@@ -110,7 +118,7 @@ class ClassTree(NamedTuple):
 
 
 class TargetTree(NamedTuple):
-    """Memory of `hoeffding_adaptive_tree` for targets."""
+    """State of `hoeffding_adaptive_tree` for targets."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the tree and its alternates, T = 1")
@@ -122,7 +130,7 @@ class TargetTree(NamedTuple):
 
 
 @fragment
-def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: HoeffdingAdaptiveTreeNumbers, memory: ClassTree) -> None:
+def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: AdaptiveTreeNumbers, memory: ClassTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
     tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
     wrong = largest_of(opinion.p) != y
@@ -132,7 +140,7 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: HoeffdingAdap
 
 
 @kernel
-def watch_classes(y: int, error: float, p: HoeffdingAdaptiveTreeNumbers, memory: ClassTree) -> None:
+def watch_classes(y: int, error: float, p: AdaptiveTreeNumbers, memory: ClassTree) -> None:
     """Show the error to each inner node on the row's path, and the row to their alternates."""
     tree, monitors, other, work = (
         member(memory.trees, 0),
@@ -160,7 +168,7 @@ def watch_classes(y: int, error: float, p: HoeffdingAdaptiveTreeNumbers, memory:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, _value: float, p: HoeffdingAdaptiveTreeNumbers, memory: TargetTree) -> None:
+def learn_target(x: Array, y: float, _omega: float, _value: float, p: AdaptiveTreeNumbers, memory: TargetTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
     tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
     off = y - opinion.said[VALUE]
@@ -170,7 +178,7 @@ def learn_target(x: Array, y: float, _omega: float, _value: float, p: HoeffdingA
 
 
 @kernel
-def watch_targets(y: float, off: float, p: HoeffdingAdaptiveTreeNumbers, memory: TargetTree) -> None:
+def watch_targets(y: float, off: float, p: AdaptiveTreeNumbers, memory: TargetTree) -> None:
     """Show the error to each inner node on the row's path, and the row to their alternates."""
     tree, monitors, other, work = (
         member(memory.trees, 0),

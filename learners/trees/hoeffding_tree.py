@@ -62,7 +62,7 @@ class HoeffdingTree(TreeLearner):
 
 
 class ClassTree(NamedTuple):
-    """Memory of `hoeffding_tree` for classes."""
+    """State of `hoeffding_tree` for classes."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(ClassTrees, "the tree, T = 1")
@@ -72,7 +72,7 @@ class ClassTree(NamedTuple):
 
 
 class TargetTree(NamedTuple):
-    """Memory of `hoeffding_tree` for targets."""
+    """State of `hoeffding_tree` for targets."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the tree, T = 1")
@@ -105,7 +105,9 @@ def score_target(x: Array, _p: Any, memory: Any) -> float:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, _value: float, p: target_trees.SplitNumbers, memory: TargetTree) -> None:
+def learn_target(
+    x: Array, y: float, _omega: float, _value: float, p: target_trees.SplitNumbers, memory: TargetTree
+) -> None:
     """Add the row to its leaf, and split that if it is time. Shapes: x f8[d]."""
     target_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.opinions, 0))
     features.count_row(x, memory.known)

@@ -23,7 +23,7 @@ CLEAR = 1e-9
 DEVIATIONS = 3.0
 
 
-class Found(NamedTuple):
+class BestSplit(NamedTuple):
     """The best split of a leaf, and what the second best column would give."""
 
     tested: int
@@ -143,7 +143,7 @@ def ids_equal(leaves: ClassLeaves, s: int, a: int, v: int, below: Array) -> None
 
 
 @kernel
-def best_split(leaves: ClassLeaves, s: int, work: ClassWork) -> Found:
+def best_split(leaves: ClassLeaves, s: int, work: ClassWork) -> BestSplit:
     """Return the best split of the leaf in slot s; `work.best` gets the weight of each class on its left."""
     m, d, nominal = leaves.looked.shape[1], work.row.x.shape[0], work.row.nominal
     total = 0.0
@@ -164,7 +164,7 @@ def best_split(leaves: ClassLeaves, s: int, work: ClassWork) -> Found:
                 work.best[c] = work.below[c]
         elif gain > second:
             second = gain
-    return Found(tested, threshold, best / (total * LN_2), second / (total * LN_2))
+    return BestSplit(tested, threshold, best / (total * LN_2), second / (total * LN_2))
 
 
 @kernel

@@ -79,7 +79,7 @@ class StreamingGradientBoosting(TreeLearner):
         sizes = {**tree_sizes(p.steps * C, p.max_leaves, m, m, WORDS), "C": C, "B2": WORDS - 2}
         sizes |= {"levels": LEVELS, "M": BUCKETS, "w": 1}
         growth = SplitNumbers(float(p.grace), p.delta, p.tie, 1.0, 0, linear=self.task == REGRESSION)
-        given = StreamingGradientBoostingNumbers(growth, p.rate, ADWIN.Params(delta=p.drift).numbers())
+        given = BoostingNumbers(growth, p.rate, ADWIN.Params(delta=p.drift).numbers())
         if self.task == REGRESSION:
             return UpdateRule(score_target, learn_target, given, BoostedTargets, sizes)
         return UpdateRule(score_classes, learn_class, given, BoostedClasses, sizes, classes=True)
@@ -90,7 +90,7 @@ class StreamingGradientBoosting(TreeLearner):
             seed(words, np.uint64(self.parameters.seed + t))
 
 
-class StreamingGradientBoostingNumbers(NamedTuple):
+class BoostingNumbers(NamedTuple):
     """Parameters of the fragments."""
 
     growth: Any
@@ -102,7 +102,7 @@ class StreamingGradientBoostingNumbers(NamedTuple):
 
 
 class BoostedClasses(NamedTuple):
-    """Memory of `streaming_gradient_boosting` for classes; tree C m + c is that of class c in step m."""
+    """State of `streaming_gradient_boosting` for classes; tree C m + c is that of class c in step m."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the trees")
@@ -116,7 +116,7 @@ class BoostedClasses(NamedTuple):
 
 
 class BoostedTargets(NamedTuple):
-    """Memory of `streaming_gradient_boosting` for targets."""
+    """State of `streaming_gradient_boosting` for targets."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the trees")
@@ -128,7 +128,7 @@ class BoostedTargets(NamedTuple):
 
 
 @fragment
-def score_classes(x: Array, p: StreamingGradientBoostingNumbers, memory: BoostedClasses) -> None:
+def score_classes(x: Array, p: BoostingNumbers, memory: BoostedClasses) -> None:
     """Write the sum of the steps for each class; of two classes, the first has 0. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
     add_up(p.rate, memory)
@@ -159,14 +159,14 @@ def class_of(t: int, C: int) -> int:
 
 
 @fragment
-def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: StreamingGradientBoostingNumbers, memory: BoostedClasses) -> None:
+def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: BoostingNumbers, memory: BoostedClasses) -> None:
     """Let each step learn the Newton step of the loss of those before it. Shapes: x f8[d]."""
     descend_classes(y, p, memory)
     features.count_row(x, memory.known)
 
 
 @fragment
-def descend_classes(y: int, p: StreamingGradientBoostingNumbers, memory: BoostedClasses) -> None:
+def descend_classes(y: int, p: BoostingNumbers, memory: BoostedClasses) -> None:
     """Run through the steps."""
     F, T, C, root = memory.F, memory.opinions.said.shape[0], trees_of_step(memory.F), root_of(memory.error)
     for c in range(F.shape[0]):
@@ -196,7 +196,7 @@ def softmax(F: Array, p: Array) -> None:
 
 
 @fragment
-def teach(t: int, wanted: float, weight: float, root: float, p: StreamingGradientBoostingNumbers, memory: Any) -> None:
+def teach(t: int, wanted: float, weight: float, root: float, p: BoostingNumbers, memory: Any) -> None:
     """Let tree t learn what it should have predicted; begin it anew if its errors have become more."""
     tree, opinion, detectors = member(memory.trees, t), member(memory.opinions, t), member(memory.detectors, t)
     off = wanted - opinion.said[VALUE]
@@ -211,7 +211,7 @@ def teach(t: int, wanted: float, weight: float, root: float, p: StreamingGradien
 
 
 @fragment
-def score_target(x: Array, p: StreamingGradientBoostingNumbers, memory: BoostedTargets) -> float:
+def score_target(x: Array, p: BoostingNumbers, memory: BoostedTargets) -> float:
     """Return the mean of the targets and the sum of the steps. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
     return sum_of_steps(p.rate, memory)
@@ -229,14 +229,14 @@ def sum_of_steps(rate: float, memory: BoostedTargets) -> float:
 
 
 @fragment
-def learn_target(x: Array, y: float, _omega: float, _value: float, p: StreamingGradientBoostingNumbers, memory: BoostedTargets) -> None:
+def learn_target(x: Array, y: float, _omega: float, _value: float, p: BoostingNumbers, memory: BoostedTargets) -> None:
     """Let each step learn what those before it leave of the target. Shapes: x f8[d]."""
     descend_targets(min(max(y, -LARGEST), LARGEST), p, memory)
     features.count_row(x, memory.known)
 
 
 @fragment
-def descend_targets(y: float, p: StreamingGradientBoostingNumbers, memory: BoostedTargets) -> None:
+def descend_targets(y: float, p: BoostingNumbers, memory: BoostedTargets) -> None:
     """Run through the steps."""
     root, mean = root_of(memory.error), memory.mean
     left = y - mean[1]

@@ -19,7 +19,7 @@ from driftway.learners.trees.target_trees import TargetTrees, predict_tree
 
 
 class TargetForest(NamedTuple):
-    """Memory of a forest for targets."""
+    """State of a forest for targets."""
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the trees, and those in the background; 2 T in all")

@@ -24,7 +24,7 @@ from driftway.learners.trees.target_leaves import (
     observe,
     renew,
 )
-from driftway.learners.trees.variance_reduction import Found, best_split
+from driftway.learners.trees.variance_reduction import BestSplit, best_split
 
 LEAST_GAIN = 0.005
 """Least reduction of the variance, as a share of it, for which a leaf is split."""
@@ -141,7 +141,7 @@ def try_to_split(tree: TargetTrees, leaf: int, s: int, growth: SplitNumbers, wor
 
 
 @kernel
-def split(tree: TargetTrees, leaf: int, found: Found, reserve: int, work: TargetWork) -> None:
+def split(tree: TargetTrees, leaf: int, found: BestSplit, reserve: int, work: TargetWork) -> None:
     """Split the leaf: each child expects the mean that the split gives it, and inherits the linear model."""
     leaves, s = tree.leaves, tree.nodes.slot[leaf]
     other = arena.split_leaf(tree.nodes, leaf, found.tested, found.threshold, reserve)

@@ -19,7 +19,7 @@ from driftway.learners.trees.target_leaves import (
 )
 
 
-class Found(NamedTuple):
+class BestSplit(NamedTuple):
     """The best split of a leaf, and what the second best column would give."""
 
     tested: int
@@ -73,7 +73,7 @@ def best_id(stats: Array, weight: float, total: float) -> tuple[float, int, floa
 
 
 @kernel
-def best_split(leaves: TargetLeaves, s: int, work: TargetWork) -> Found:
+def best_split(leaves: TargetLeaves, s: int, work: TargetWork) -> BestSplit:
     """Return the best split of the leaf in slot s."""
     d, moments = work.row.x.shape[0], leaves.moments[s]
     weight, total, tested, threshold, best, second = moments[WEIGHT], moments[WEIGHT] * moments[MEAN], -1, 0.0, 0.0, 0.0
@@ -89,5 +89,5 @@ def best_split(leaves: TargetLeaves, s: int, work: TargetWork) -> Found:
         elif gain > second:
             second = gain
     if not moments[SQUARES] > 0.0:
-        return Found(-1, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return Found(tested, threshold, best / moments[SQUARES], second / moments[SQUARES], left, mean)
+        return BestSplit(-1, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return BestSplit(tested, threshold, best / moments[SQUARES], second / moments[SQUARES], left, mean)

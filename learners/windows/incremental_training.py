@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, field, fragment, integer
 from driftway.learners.numeric.random import Words, permute
-from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables, WindowSVMParameters, Value, visitor
+from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables, Value, WindowSVMParameters, visitor
 
 
 class BatchTraining(WindowSVMParameters):

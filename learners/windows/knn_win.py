@@ -53,11 +53,11 @@ class KNNWin(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), Neighbours, {"W": p.window, "k": p.k}, classes=True)
+        return UpdateRule(score, learn, p.numbers(), KNNWinState, {"W": p.window, "k": p.k}, classes=True)
 
 
-class Neighbours(NamedTuple):
-    """Memory of `knn_win`. By columns, so that several distances are computed at a time."""
+class KNNWinState(NamedTuple):
+    """State of `knn_win`. By columns, so that several distances are computed at a time."""
 
     column: Array = field("f8[d, W]", "features of the last W rows; row t from 0 stands at t mod W")
     label: Counts = field("i8[W]", "their classes", largest="K - 1")
@@ -69,7 +69,7 @@ class Neighbours(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
+def score(x: Array, p: KNNWin.Params, memory: KNNWinState) -> None:
     """Write the scores of the classes. Shapes: x f8[d]. docs/algorithms/windows.md#knn_win."""
     n = min(memory.taken[0], memory.label.shape[0])
     squared_distances(x, memory.column, n, memory.squared)
@@ -82,7 +82,7 @@ def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
 
 
 @fragment
-def share_by_distance(n: int, memory: Neighbours) -> None:
+def share_by_distance(n: int, memory: KNNWinState) -> None:
     """Compute S_c from the distance to the nearest row of each class, with 1 / d_c relative to the largest.
 
     Classes at distance 0 share everything equally; a class that is not in the window gets 0.
@@ -105,7 +105,7 @@ def share_by_distance(n: int, memory: Neighbours) -> None:
 
 
 @fragment
-def vote(n: int, k: int, memory: Neighbours) -> None:
+def vote(n: int, k: int, memory: KNNWinState) -> None:
     """Compute S_c from the number of each class among the k nearest rows, visiting rows from newest to oldest.
 
     Invariant: nearest[:found] is in ascending order, with the newer of equal ones first.
@@ -126,7 +126,7 @@ def vote(n: int, k: int, memory: Neighbours) -> None:
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, _finite: bool, _p: KNNWin.Params, memory: Neighbours) -> None:
+def learn(x: Array, label: int, _omega: float, _finite: bool, _p: KNNWin.Params, memory: KNNWinState) -> None:
     """Add the row, in place of the oldest if the window is full. Shapes: x f8[d]."""
     slot = memory.taken[0] % memory.label.shape[0]
     for j in range(x.shape[0]):

@@ -12,8 +12,8 @@ from driftway.learners.numeric.random import Words, seed
 from driftway.learners.windows import gaussian, ring
 from driftway.learners.windows.coordinate_descent import (
     DualVariables,
-    WindowSVMParameters,
     Value,
+    WindowSVMParameters,
     by_values,
     by_weights,
     recompute_vector,
@@ -66,7 +66,7 @@ class SVMWin(Learner):
 
 
 class LinearWindowState(NamedTuple):
-    """Memory of `svm_win` without a kernel."""
+    """State of `svm_win` without a kernel."""
 
     weight: Array = field("f8[d]", "sum of alpha y x over the window, d with the intercept")
     alpha: Array = field("f8[R]", "coefficient of each row of the window, within 0 and C")
@@ -77,7 +77,7 @@ class LinearWindowState(NamedTuple):
 
 
 class GaussianWindowState(NamedTuple):
-    """Memory of `svm_win` with the Gaussian kernel."""
+    """State of `svm_win` with the Gaussian kernel."""
 
     value: Array = field("f8[R]", "sum of alpha_i y_i k(x_i, x) at each row x of the window")
     alpha: Array = field("f8[R]", "coefficient of each row of the window, within 0 and C")

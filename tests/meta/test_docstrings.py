@@ -12,8 +12,8 @@ import pytest
 
 from driftway.learners.engine.state_layout import field_specs
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.classification import Hits
-from driftway.learners.metrics.regression import Errors
+from driftway.learners.metrics.classification import ClassificationMetricsState
+from driftway.learners.metrics.regression import RegressionMetricsState
 from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.registry import LEARNERS, find
@@ -67,7 +67,10 @@ def test_each_learner_is_documented(name):
 
 
 def test_the_state_of_standardizer_and_metrics_is_documented():
-    for made, memory in ((create_metrics("classification", 3, 3), Hits), (create_metrics("regression", 0, 1), Errors)):
+    for made, memory in (
+        (create_metrics("classification", 3, 3), ClassificationMetricsState),
+        (create_metrics("regression", 0, 1), RegressionMetricsState),
+    ):
         assert all(one.text for one in field_specs(memory).values())
         signature = [p for p in inspect.signature(type(made)).parameters if p != "self"]
         assert entries(documented(type(made))["Parameters"]) == signature

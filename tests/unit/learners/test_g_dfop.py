@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.drift.ddm import DDM, Minimum, detect
+from driftway.learners.drift.ddm import DDM, DDMState, detect
 from driftway.learners.drift.detector import DRIFT, QUIET, WARNING
 from driftway.learners.engine.parameters import ParameterError, TooFewFeatures
 from driftway.learners.numeric.symmetric import clamp_diagonal, downdate
@@ -197,7 +197,7 @@ class Detector:
     """`ddm` with its memory."""
 
     def __init__(self):
-        self.memory = Minimum(np.zeros(1, np.int64), np.zeros(1), np.zeros(2))
+        self.memory = DDMState(np.zeros(1, np.int64), np.zeros(1), np.zeros(2))
 
     def update(self, error):
         verdict = detect(float(error), DDM.Params().numbers(), self.memory)
