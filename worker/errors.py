@@ -117,7 +117,7 @@ def duration(millis: int) -> str:
     return f"{millis} ms"
 
 
-def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -> bytes:
+def read_file(path: str | Path, what: str = "", max_bytes: int | None = MOST_BYTES) -> bytes:
     """Return the content of a file that the user named, which may be a pipe from another command.
 
     Whatever the name leads to, reading it ends: a FIFO may have no writer, and a device no end.
@@ -125,19 +125,19 @@ def read_file(path: str | Path, what: str = "", most: int | None = MOST_BYTES) -
     Raises
     ------
     UsageFailure
-        It cannot be read, nothing comes from it, or it has more than `most` bytes; with None only a device can have too
+        It cannot be read, nothing comes from it, or it has more than `max_bytes`; with None only a device can have too
         many. The message calls the file `what`.
     """
     what = what or str(path)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
-            if most is None and stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
-                most = MOST_BYTES
-            content = file.read(-1 if most is None else most + 1)
+            if max_bytes is None and stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+                max_bytes = MOST_BYTES
+            content = file.read(-1 if max_bytes is None else max_bytes + 1)
     except OSError as error:
         raise UsageFailure(f"cannot read {what}: {error.strerror}") from None
-    if most is not None and len(content) > most:
-        raise UsageFailure(f"{what} has more than {most:,} bytes: give another file")
+    if max_bytes is not None and len(content) > max_bytes:
+        raise UsageFailure(f"{what} has more than {max_bytes:,} bytes: give another file")
     return content
 
 

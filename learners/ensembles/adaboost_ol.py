@@ -64,7 +64,7 @@ class AdaBoostOL(Ensemble):
         seed: int = integer(1, "Seed of the draws.", at_least=0, at_most=2**53)
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.n)
 
     def rule(self) -> UpdateRule:
@@ -77,7 +77,7 @@ class AdaBoostOL(Ensemble):
     def initialise(self) -> None:
         super().initialise()
         seed(self.state["generator"], np.uint64(self.parameters.seed))
-        self.state["prefix"][0] = self.most - 1
+        self.state["prefix"][0] = self.max_experts - 1
 
 
 class AdaBoostOLNumbers(NamedTuple):

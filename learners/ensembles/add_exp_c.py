@@ -73,7 +73,7 @@ class AddExpC(Ensemble):
                 raise ParameterError(f"y_max must be > {self.y_min:g}, got {self.y_max:g}, where y_min is not 0 too")
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.max_experts)
 
     def rule(self) -> UpdateRule:

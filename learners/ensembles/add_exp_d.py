@@ -51,7 +51,7 @@ class AddExpD(Ensemble):
         )
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.max_experts)
 
     def rule(self) -> UpdateRule:

@@ -40,7 +40,7 @@ class DWM(Ensemble):
         )
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.max_experts)
 
     def rule(self) -> UpdateRule:

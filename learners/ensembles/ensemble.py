@@ -28,7 +28,7 @@ class EnsembleNumbers(NamedTuple):
 
 
 class Ensemble(Learner):
-    """A learner that consists of M = `most` copies of the learner named by its parameter `base`.
+    """A learner that consists of M = `max_experts` copies of the learner named by its parameter `base`.
 
     Its memory (see `driftway.learners.ensembles.expert_pool`) has the copies' states in ``states`` f8[M, words].
     Kernels also get ``members``, their views with an additional leading axis, and ``fresh`` f8[M, words], the initial
@@ -43,7 +43,7 @@ class Ensemble(Learner):
     composite = True
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         """M, the maximum number of experts at a time."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Ensemble(Learner):
     ) -> UpdateRule:
         """Build the rule from these fragments; `own` are the ensemble's numbers if they are not its parameters."""
         given = EnsembleNumbers(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
-        shapes = {"M": self.most, "words": self.members.initial_states.shape[1], **(sizes or {})}
+        shapes = {"M": self.max_experts, "words": self.members.initial_states.shape[1], **(sizes or {})}
         return UpdateRule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
 
     def scratch_arrays(self, *axes: int) -> dict[str, Array]:
@@ -100,7 +100,7 @@ class Ensemble(Learner):
 
     def _adopt(self) -> None:
         """Create the experts, and take over the base's requirements on features."""
-        self.members = StackedStates(self.base, self.most)
+        self.members = StackedStates(self.base, self.max_experts)
         self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
         self.unscaled = self.base.unscaled
 

@@ -40,7 +40,7 @@ class FLH(Ensemble):
 
     name = "flh"
     tasks = ("binary",)
-    most = TOGETHER * SCALES
+    max_experts = TOGETHER * SCALES
 
     class Params(Parameters):
         base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)

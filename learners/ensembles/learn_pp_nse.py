@@ -70,7 +70,7 @@ class LearnPPNSE(Ensemble):
         )
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.max_members)
 
     def rule(self) -> UpdateRule:

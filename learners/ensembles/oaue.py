@@ -46,7 +46,7 @@ class OAUE(Ensemble):
         n: int = integer(10, "Largest number of experts, besides the one to join next.", at_least=1)
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.n) + 1
 
     def rule(self) -> UpdateRule:

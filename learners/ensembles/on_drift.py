@@ -93,7 +93,7 @@ class OnDrift(Ensemble):
         super().__init__(n_features, n_classes, task, **own, **parameters)
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return 2
 
     def rule(self) -> UpdateRule:
@@ -101,7 +101,8 @@ class OnDrift(Ensemble):
         begun = self._covariance() if self.parameters.action == SHRINK else (0, 0)
         action = ACTIONS.index(self.parameters.action)
         given = OnDriftNumbers(self.members.rule.parameters, watch.parameters, action, *begun)
-        sizes = {"words": self.members.initial_states.shape[1], "D": self.detector.state.nbytes // 8, "M": self.most}
+        words = self.members.initial_states.shape[1]
+        sizes = {"words": words, "D": self.detector.state.nbytes // 8, "M": self.max_experts}
         score, learn = build_fragments(self.expert, watch.detect, classes)
         return UpdateRule(score, learn, given, OnDriftState, sizes, classes=classes, begin=self.expert.begin)
 

@@ -39,7 +39,7 @@ class OnlineBagging(Ensemble):
         seed: int = integer(1, "Seed of the counts.", at_least=0, at_most=2**53)
 
     @property
-    def most(self) -> int:
+    def max_experts(self) -> int:
         return int(self.parameters.n)
 
     def rule(self) -> UpdateRule:

@@ -36,7 +36,7 @@ class SAOL(Ensemble):
 
     name = "saol"
     tasks = ("binary",)
-    most = SCALES
+    max_experts = SCALES
 
     class Params(Parameters):
         base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)

@@ -26,11 +26,11 @@ class GenericPasses(TrainingPasses):
     def __init__(self, problem: TrainingSet, learner: Learner) -> None:
         self._problem, self._learner = problem, learner
 
-    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(self, sample: WorkingSet, max_mistakes: int, revisit: bool) -> tuple[int, int, int]:
         ids, copies = sample.ids, sample.copies
         kept = seen = sample.first
         mistakes, width = 0, 1
-        while seen < sample.last and mistakes < most:
+        while seen < sample.last and mistakes < max_mistakes:
             block = ids[seen : min(seen + width, sample.last)]
             right = self._right_before_a_mistake(block)
             ids[kept : kept + right] = block[:right].copy()

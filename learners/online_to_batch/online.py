@@ -45,15 +45,15 @@ class Online:
         other.memory[:] = hypothesis
         return other
 
-    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> int:
+    def visit(self, sample: WorkingSet, max_mistakes: int, revisit: bool) -> int:
         """Feed the rows of the sample in order; each mistake is learned and removes a copy of the row.
 
         Parameters
         ----------
         sample : WorkingSet
             Loses the copies; a row that has none left is not visited again.
-        most : int
-            Stop at the `most`-th mistake.
+        max_mistakes : int
+            Stop at the `max_mistakes`-th mistake.
         revisit : bool
             Repeat a row until it is right or has no copy left, instead of going on to the next.
 
@@ -62,7 +62,7 @@ class Online:
         int
             Number of mistakes.
         """
-        kept, seen, mistakes = self._passes.visit(sample, most, revisit)
+        kept, seen, mistakes = self._passes.visit(sample, max_mistakes, revisit)
         sample.close_gap(kept, seen)
         return mistakes
 

@@ -144,9 +144,9 @@ class Procedure:
         """Whether the guarantee of the procedure holds for the hypothesis."""
         return self.done
 
-    def visit(self, sample: WorkingSet, most: int | None = None, revisit: bool = False) -> int:
+    def visit(self, sample: WorkingSet, max_mistakes: int | None = None, revisit: bool = False) -> int:
         """Run one iteration of Algorithm I and count it; see `Online.visit`."""
-        mistakes = self.online.visit(sample, sample.size if most is None else most, revisit)
+        mistakes = self.online.visit(sample, sample.size if max_mistakes is None else max_mistakes, revisit)
         self.passes += 1
         self.mistakes += mistakes
         return mistakes

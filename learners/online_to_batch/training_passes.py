@@ -16,7 +16,7 @@ RUN, LONGEST = 0, 1
 class TrainingPasses(Protocol):
     """How a learner makes passes over rows. Ids are row indices of the problem; a mistake is y != predicted class."""
 
-    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(self, sample: WorkingSet, max_mistakes: int, revisit: bool) -> tuple[int, int, int]:
         """As `Online.visit`; return the end of the kept ids, the start of the unvisited ids and the mistake count."""
 
     def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
@@ -48,8 +48,9 @@ class CompiledPasses(TrainingPasses):
     def __init__(self, at: Any, loops: Loops) -> None:
         self._at, self._loops = at, loops
 
-    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
-        return self._loops.visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
+    def visit(self, sample: WorkingSet, max_mistakes: int, revisit: bool) -> tuple[int, int, int]:
+        span = sample.first, sample.last
+        return self._loops.visit(self._at, sample.ids, sample.copies, span, max_mistakes, revisit)
 
     def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         return self._loops.follow(self._at, draws, first, survival)
@@ -73,7 +74,9 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
 
     @kernel
     @_named_after(learn)
-    def visit(at: Any, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(
+        at: Any, ids: Ids, copies: Ids, span: tuple[int, int], max_mistakes: int, revisit: bool
+    ) -> tuple[int, int, int]:
         """Lines 3 to 5 of Algorithm I: feed the rows, learn each mistake and remove a copy of it.
 
         Shapes: ids i8[n], copies i8[n]. `span` is the range of `ids` to pass over. Invariant: ids[first:kept] were
@@ -81,7 +84,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
         """
         first, last = span
         kept, t, mistakes = first, first, 0
-        while t < last and mistakes < most:
+        while t < last and mistakes < max_mistakes:
             right = right_before_a_mistake(at, ids, t, last)
             for k in range(right):
                 ids[kept + k] = ids[t + k]

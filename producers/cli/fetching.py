@@ -57,7 +57,7 @@ def _find(name: str) -> Entry:
         return CATALOGUE[name]
     if name in GENERATORS:
         raise UsageFailure(f"{name} is a generator: there is nothing to fetch")
-    hint = did_you_mean(name, CATALOGUE, "driftway streams lists them all", most=3, write=str)
+    hint = did_you_mean(name, CATALOGUE, "driftway streams lists them all", limit=3, write=str)
     raise UsageFailure(f"the catalogue has no stream {name!r}; {hint}")
 
 

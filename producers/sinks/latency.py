@@ -36,9 +36,9 @@ class Latencies:
         self.note: Callable[[float], None] = self._pending.append
         """Record one latency in seconds; called per message, so it is the list's own method. `tidy` bounds the list."""
 
-    def tidy(self, most: int = PENDING) -> None:
-        """Add the recorded latencies to the histogram, if there are more than `most`."""
-        if len(self._pending) > most:
+    def tidy(self, limit: int = PENDING) -> None:
+        """Add the recorded latencies to the histogram, if there are more than `limit`."""
+        if len(self._pending) > limit:
             self.observe(np.array(self._pending))
             self._pending.clear()
 

@@ -247,6 +247,6 @@ def _unknown(name: str, data_dir: str | None) -> str:
             f"{name}.csv.gz into a folder and give that as --data-dir"
         )
     base, known = name.partition(":")[0], [*GENERATORS, *folder_files(data_dir)]
-    otherwise = did_you_mean(base, CATALOGUE, f"generators are {', '.join(GENERATORS)}.", most=3, write=str)
-    hint = did_you_mean(base, known, otherwise, most=3, write=str)
+    otherwise = did_you_mean(base, CATALOGUE, f"generators are {', '.join(GENERATORS)}.", limit=3, write=str)
+    hint = did_you_mean(base, known, otherwise, limit=3, write=str)
     return f"there is no stream {name!r}; {hint} A file's name ends in {ENDINGS}"

@@ -33,10 +33,10 @@ def main() -> None:
         buffer[:] = GARBAGE
         give(buffer)
 
-    def overwrite_and_take(self: consumer_queue.ConsumerQueue, most: int, wait: float) -> Any:
+    def overwrite_and_take(self: consumer_queue.ConsumerQueue, max_messages: int, wait: float) -> Any:
         for old in (self._text, self._rows, self._pointers):
             old.view("u1")[:] = GARBAGE
-        return take(self, most, wait)
+        return take(self, max_messages, wait)
 
     for module in (buffer_pool, writer, packed):
         module.give_buffer = overwrite_and_give

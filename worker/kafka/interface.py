@@ -106,8 +106,8 @@ class Member(Protocol):
     def unassign(self, partitions: list[int]) -> None:
         """Remove partitions from the assignment."""
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        """Return the messages that have arrived, at most `most`, after waiting up to `wait` seconds for the first.
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        """Return up to `max_messages` messages that have arrived, after waiting up to `wait` seconds for the first.
 
         The next call may overwrite the columns' buffers, except those of keys and offsets.
         """
@@ -140,7 +140,7 @@ class Fetcher(Protocol):
     def assign(self, begins: Mapping[int, int]) -> None:
         """Read these partitions and no others, starting at the given offsets."""
 
-    def poll(self, most: int, wait: float) -> PollResult:
+    def poll(self, max_messages: int, wait: float) -> PollResult:
         """As `Member.poll`, but later calls do not overwrite the columns."""
 
     def close(self) -> None:

@@ -92,8 +92,8 @@ class Model:
         self._learners: list[Learner] = []
         self.monitors = Monitors(settings.target.task, self._identity_fields)
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
-        most = settings.max_rejected
-        self._rejection_window = None if most is None else RejectionWindow(most, partition)
+        limit = settings.max_rejected
+        self._rejection_window = None if limit is None else RejectionWindow(limit, partition)
         self._fit_to_schema()
 
     @property
@@ -117,7 +117,7 @@ class Model:
         return tuple(self._learners)
 
     @property
-    def most_rows(self) -> float:
+    def max_rows(self) -> float:
         """Rows whose values and scores fit into MOST_BYTES, for a batch; infinite before the schema is known."""
         width = sum(learner.n_scores for learner in self._learners)
         return MOST_BYTES // (8 * (self._learners[0].n_features + width)) if width else float("inf")

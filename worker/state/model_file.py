@@ -317,7 +317,7 @@ def load(path: str | Path) -> ModelFile:
     Failure
         As `unpack`.
     """
-    return unpack(read_file(path, most=None), str(path))
+    return unpack(read_file(path, max_bytes=None), str(path))
 
 
 def save(path: str | Path, blob: bytes) -> None:

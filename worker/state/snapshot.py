@@ -239,7 +239,7 @@ def _parse(blob: bytes) -> Contents:
         start += nbytes
     schema = _schema(fields.object("schema"), sum(sizes)) if fields.has("schema") else None
     fields.integer("offset")
-    fields.integer("partition", most=MOST_PARTITIONS)
+    fields.integer("partition", at_most=MOST_PARTITIONS)
     model = fields.object("model")
     model.items("learners")
     for state_of_learner in model.items("states"):
@@ -260,7 +260,7 @@ def _calibration(fields: StoredFields) -> int:
 def _schema(fields: StoredFields, nbytes: int) -> Schema:
     """The schema of a state of `nbytes` bytes."""
     names = fields.texts("names") if fields.has("names") else None
-    n_features = fields.integer("n_features", least=1, most=max(nbytes, MOST_FEATURES))
+    n_features = fields.integer("n_features", at_least=1, at_most=max(nbytes, MOST_FEATURES))
     if names is not None and len(names) != n_features:
         raise Malformed(f"names has {len(names)} names, not {n_features}")
     return Schema(n_features, names)

@@ -61,9 +61,9 @@ class StoredFields:
         """Whether there is such a field, and it is not null."""
         return self.plain.get(name) is not None
 
-    def integer(self, name: str, least: int = 0, most: int = LARGEST) -> int:
-        """Return a whole number; raise `Malformed` if it is not one from `least` to `most`."""
-        return whole_number(self._field(name), name, least, most)
+    def integer(self, name: str, at_least: int = 0, at_most: int = LARGEST) -> int:
+        """Return a whole number; raise `Malformed` if it is not one from `at_least` to `at_most`."""
+        return whole_number(self._field(name), name, at_least, at_most)
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a list of whole numbers from 0 on; raise `Malformed` if it is none."""
@@ -110,13 +110,13 @@ def parse_stored(value: bytes | None, what: str) -> Any:
         raise Malformed(f"{what} is not JSON: {_shown(value)}") from None
 
 
-def whole_number(value: object, what: str, least: int = 0, most: int = LARGEST) -> int:
+def whole_number(value: object, what: str, at_least: int = 0, at_most: int = LARGEST) -> int:
     """Return a number that should be whole; raise `Malformed` if it is not, or outside its bounds.
 
     A number of more than 64 bits is parsed as a float, and so is none.
     """
-    if type(value) is not int or not least <= value <= most:  # True is an int, too
-        raise Malformed(f"{what} is {_shown(value)}, not a whole number from {least} to {most}")
+    if type(value) is not int or not at_least <= value <= at_most:  # True is an int, too
+        raise Malformed(f"{what} is {_shown(value)}, not a whole number from {at_least} to {at_most}")
     return value
 
 
@@ -129,7 +129,7 @@ def partition_number(text: str, name: str) -> int:
         It is none.
     """
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else text
-    return whole_number(number, name, most=MOST_PARTITIONS)
+    return whole_number(number, name, at_most=MOST_PARTITIONS)
 
 
 def whole_numbers(value: object, what: str, count: int | None = None) -> tuple[int, ...]:

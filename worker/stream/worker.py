@@ -141,15 +141,16 @@ class Worker:
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
         self.reporter.turned()
-        self.consumer.limit_batch_size([min(task.size.most, task.model.most_rows) for task in self.tasks.values()])
+        limits = [min(task.transaction_size.max_rows, task.model.max_rows) for task in self.tasks.values()]
+        self.consumer.limit_batch_size(limits)
         arrived = self.consumer.poll(self._poll_timeout())
         self._shares.poll()
         if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
-            started, most = time.monotonic(), max(1, self.consumer.batch_size // len(batches))
-            taken = [self._advance(partition, records, most) for partition, records in batches]
+            started, max_rows = time.monotonic(), max(1, self.consumer.batch_size // len(batches))
+            taken = [self._advance(partition, records, max_rows) for partition, records in batches]
             seconds = time.monotonic() - started
             self.metrics.worker_metric(self.metrics.batch_duration).observe(seconds)
-            full = bool(self.settings.label_topic) and max(taken) >= most
+            full = bool(self.settings.label_topic) and max(taken) >= max_rows
             self.consumer.adapt_batch_size(seconds, sum(taken), full)
         self._collect_restores()
         self._collect_commits()
@@ -168,10 +169,10 @@ class Worker:
 
     # 2. Advancing.
 
-    def _advance(self, partition: int, records: Records | None, most: int) -> int:
+    def _advance(self, partition: int, records: Records | None, max_rows: int) -> int:
         """Let a task process records, if it is restored; return how many it took.
 
-        None continues with events that waited for labels. It takes at most `most`, or as many as have arrived.
+        None continues with events that waited for labels. It takes at most `max_rows`, or as many as have arrived.
         """
         task, arrived = self.tasks.get(partition), 0 if records is None else len(records)
         if task is None or not task.accepts_records:
@@ -179,7 +180,7 @@ class Worker:
         was_running, waited = task.running, _waiting(task)
         try:
             with self.reporter.tracing.batch(task, records):
-                outputs = task.advance(records, max(most, arrived))
+                outputs = task.advance(records, max(max_rows, arrived))
         except (KafkaException, TaskError) as error:
             self._handle_failure(task, error)
             return arrived
@@ -293,8 +294,9 @@ class Worker:
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
         """Handle a failed call: stop the worker, or restore the task."""
         action, sentence = self._classify_failure(task, "commit failed", error)
-        if isinstance(error, TimedOut) and task.size.timed_out(task.open_rows):
-            self.event_log.warning("smaller transactions", partition=task.partition, rows=task.size.most)
+        size = task.transaction_size
+        if isinstance(error, TimedOut) and size.timed_out(task.open_rows):
+            self.event_log.warning("smaller transactions", partition=task.partition, rows=size.max_rows)
         self._restore_again(task, action, sentence)
 
     def _restore_failed(self, task: Task, error: KafkaException | TaskError) -> None:

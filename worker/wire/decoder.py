@@ -262,8 +262,8 @@ class Decoder:
         sizes = [("id", ids[1][1] - ids[1][0], MAX_ID)]
         if not records.keys.all_none:
             sizes.append(("key", records.keys.lengths(), MAX_KEY))
-        for what, lengths, most in sizes:
-            long = np.flatnonzero(lengths > most).tolist()
+        for what, lengths, limit in sizes:
+            long = np.flatnonzero(lengths > limit).tolist()
             reasons |= {i: too_long(what, int(lengths[i])) for i in long if i not in reasons}
         for i in set(reasons).intersection(set_aside):  # the whole record is rejected
             del set_aside[i]
@@ -312,9 +312,9 @@ def _ids_of(ids: Column, rows: NDArray[np.bool_]) -> Column:
     return ids[0], np.ascontiguousarray(ids[1][:, rows])
 
 
-def _require_short(what: str, text: bytes, most: int) -> None:
+def _require_short(what: str, text: bytes, limit: int) -> None:
     """Raise `Reject` if an id or key is longer than a prediction may echo."""
-    if len(text) > most:
+    if len(text) > limit:
         raise Reject(too_long(what, len(text)))
 
 

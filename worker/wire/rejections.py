@@ -199,9 +199,9 @@ class RejectionRecord(NamedTuple):
         return RejectionRecord(key, value, (*headers, (TRUNCATED, b"true"), *of_value, *of_key))
 
 
-def _beginning(text: bytes | None, most: int, prefix: str) -> tuple[bytes | None, tuple[Header, ...]]:
-    """Return text of at most `most` bytes unchanged; else its first FIRST_BYTES, with its length and SHA-256."""
-    if text is None or len(text) <= most:
+def _beginning(text: bytes | None, max_bytes: int, prefix: str) -> tuple[bytes | None, tuple[Header, ...]]:
+    """Return text of at most `max_bytes` bytes unchanged; else its first FIRST_BYTES, with its length and SHA-256."""
+    if text is None or len(text) <= max_bytes:
         return text, ()
     digest = hashlib.sha256(text).hexdigest().encode()
     return text[:FIRST_BYTES], ((f"{prefix}length", b"%d" % len(text)), (f"{prefix}sha256", digest))
@@ -262,14 +262,14 @@ class RejectionLimit:
     ----------
     text : str
         As the user wrote it: ``SHARE`` or ``SHARE/WINDOW``.
-    most : int
+    max_rejected : int
         Most rejections allowed: the share of the window, rounded down.
     window : int
         Number of events considered, >= 1.
     """
 
     text: str
-    most: int
+    max_rejected: int
     window: int
 
     @classmethod
@@ -323,7 +323,7 @@ class RejectionWindow:
         self._recent = flags[-window:]
         total = np.cumsum(flags)
         counts = total - np.concatenate([np.zeros(window, total.dtype), total])[: len(total)]
-        over = np.flatnonzero(counts[known:] > self.limit.most)
+        over = np.flatnonzero(counts[known:] > self.limit.max_rejected)
         if not len(over):
             return None
         end = known + int(over[0]) + 1

@@ -29,14 +29,14 @@ def test_a_file_may_be_a_pipe_but_reading_it_ends(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(errors, "FIFO_SECONDS", 60)
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; echo a=b > {fifo}"]):
         assert read_file(fifo) == b"a=b\n"
-    for most in (errors.MOST_BYTES, None):
+    for max_bytes in (errors.MOST_BYTES, None):
         with pytest.raises(UsageFailure, match=r"^/dev/zero has more than 16,777,216 bytes: give another file$"):
-            read_file("/dev/zero", most=most)
+            read_file("/dev/zero", max_bytes=max_bytes)
     assert read_file(os.devnull) == b""
     (tmp_path / "large").write_bytes(b"12345")
-    assert read_file(tmp_path / "large", most=5) == read_file(tmp_path / "large", most=None) == b"12345"
+    assert read_file(tmp_path / "large", max_bytes=5) == read_file(tmp_path / "large", max_bytes=None) == b"12345"
     with pytest.raises(UsageFailure, match="has more than 4 bytes"):
-        read_file(tmp_path / "large", most=4)
+        read_file(tmp_path / "large", max_bytes=4)
 
 
 def test_a_place_that_may_not_be_written_is_told_before_the_work(

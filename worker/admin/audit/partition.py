@@ -258,10 +258,10 @@ class PartitionAudit:
 
     # Lockstep.
 
-    def _take_plans(self, following: int, most: int = LARGEST) -> None:
-        """Take the plans, up to number `most`, whose places are before the row at offset `following`."""
+    def _take_plans(self, following: int, last_number: int = LARGEST) -> None:
+        """Take the plans, up to number `last_number`, whose places are before the row at offset `following`."""
         while (place := self._changes.due(self._model.plan.number, following, following, committing=False)) is not None:
-            if place.plan.number > most:
+            if place.plan.number > last_number:
                 return
             self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
             self.report.unchecked += trusted

@@ -86,7 +86,7 @@ def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, n
     if new and events.rejected.total() == events.records:
         expected = f"; expected {settings.model.usage_example}"
         return Finding(GROUP, check, ERROR, sentence + expected, command)
-    if limit is not None and events.rejected_share > limit.most / limit.window:
+    if limit is not None and events.rejected_share > limit.max_rejected / limit.window:
         return Finding(GROUP, check, ERROR, f"{sentence}; --max-rejected {limit.text} stops the worker", command)
     return Finding(GROUP, check, WARNING, sentence, command)
 

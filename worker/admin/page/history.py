@@ -29,12 +29,12 @@ class Series:
 
     Parameters
     ----------
-    most : int
+    max_points : int
         Most points kept, >= 2.
     """
 
-    def __init__(self, most: int = MOST_POINTS) -> None:
-        self.most = most
+    def __init__(self, max_points: int = MOST_POINTS) -> None:
+        self.max_points = max_points
         self._numbers: list[int] = []
         self._rows: list[tuple[Any, ...]] = []
         """Of each point: input offset, time in s since 1970 at which it was written, values of DRAWN."""
@@ -53,7 +53,7 @@ class Series:
             self._numbers.append(number)
             self._rows.append((offset, written_at, *(point.get(name) for name in DRAWN)))
         self._seen += 1
-        while len(self._rows) > self.most:
+        while len(self._rows) > self.max_points:
             self._numbers, self._rows = self._numbers[::2], self._rows[::2]
             self._stride *= 2
 
@@ -88,9 +88,9 @@ class GroupDashboard(Dashboard):
             self.number += 1
             if place not in self._series:
                 self._series[place] = Series()
-                most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_VALUES // (len(DRAWN) + 3) // len(self._series)))
+                max_points = max(FEWEST_POINTS, min(MOST_POINTS, MOST_VALUES // (len(DRAWN) + 3) // len(self._series)))
                 for series in self._series.values():
-                    series.most = most
+                    series.max_points = max_points
             self._series[place].add(self.number, point, written_at)
 
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:

@@ -68,11 +68,11 @@ class RejectionGroup:
 
     Parameters
     ----------
-    most : int
+    max_samples : int
         Maximum number of samples to keep.
     """
 
-    most: int
+    max_samples: int
     count: int = 0
     set_aside: int = 0
     """How many of them are labels that were set aside."""
@@ -82,7 +82,7 @@ class RejectionGroup:
         """Count a rejection."""
         self.count += 1
         self.set_aside += one.set_aside
-        if len(self.samples) < self.most:
+        if len(self.samples) < self.max_samples:
             self.samples.append(one)
 
 

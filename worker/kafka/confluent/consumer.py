@@ -40,13 +40,13 @@ def make_consumer(properties: Properties) -> WatchedConsumer:
         return WatchedConsumer(quiet(properties))
 
 
-def poll_records(consumer: WatchedConsumer, most: int, wait: float, headers: bool) -> PollResult:
-    """Return the messages that have arrived, at most `most`, after waiting up to `wait` seconds for the first."""
+def poll_records(consumer: WatchedConsumer, max_messages: int, wait: float, headers: bool) -> PollResult:
+    """Return up to `max_messages` messages that have arrived, after waiting up to `wait` seconds for the first."""
     # A single timed call for the batch would wait for it to fill up (docs/kafka.md#fetch-settings).
     first = consumer.poll(wait)
     if first is None:
         return PollResult([], consumer.problems)
-    messages = [first, *(consumer.consume(most - 1, timeout=0) if most > 1 else ())]
+    messages = [first, *(consumer.consume(max_messages - 1, timeout=0) if max_messages > 1 else ())]
     # map over the client's C methods, so that no bytecode runs per message.
     bad = list(compress(messages, map(Message.error, messages)))
     good = [message for message in messages if message.error() is None] if bad else messages

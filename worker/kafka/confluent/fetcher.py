@@ -29,8 +29,8 @@ class ConfluentFetcher(Fetcher):
     def assign(self, begins: Mapping[int, int]) -> None:
         self._consumer.assign([TopicPartition(self._topic, partition, begins[partition]) for partition in begins])
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        return poll_records(self._consumer, most, wait, self._headers)
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        return poll_records(self._consumer, max_messages, wait, self._headers)
 
     def close(self) -> None:
         self._consumer.close()

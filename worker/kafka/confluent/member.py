@@ -51,8 +51,8 @@ class ConfluentMember(Member):
         else:
             self._consumer.unassign()
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        return poll_records(self._consumer, most, wait, self._headers)
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        return poll_records(self._consumer, max_messages, wait, self._headers)
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))

@@ -75,17 +75,17 @@ class ConsumerQueue:
         self._held = WeakSet[HeldMessages]()
         """Messages that records still refer to."""
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        """Copy messages out of the library's memory: at most `most`, after waiting for the first.
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        """Copy messages out of the library's memory: at most `max_messages`, after waiting for the first.
 
         The messages themselves are kept until their records are dropped, since a rejection has its record's headers.
         """
         waiting = len(self._waiting)
         # Asked even if enough is waiting: the library's callbacks run inside, and may drop what waits.
         timeout = 0.0 if waiting else wait
-        n = consume_batch(self._library, self._queue, self._pointers[: max(1, most - waiting)], timeout)
+        n = consume_batch(self._library, self._queue, self._pointers[: max(1, max_messages - waiting)], timeout)
         taken = np.concatenate([self._waiting, self._pointers[:n]]) if waiting else self._pointers[:n]
-        fits = self._fitting(taken[:most])
+        fits = self._fitting(taken[:max_messages])
         pointers, self._waiting = taken[:fits], taken[fits:].copy()
         if self._eager:
             try:

@@ -41,8 +41,8 @@ class LibrdkafkaFetcher(Fetcher):
         with TopicPartitionList(self._library, self._topic, begins.items()) as places:
             self._library.require(self._library.assign(self._handle.address, places))
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        return self._queue.poll(most, wait)
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        return self._queue.poll(max_messages, wait)
 
     def close(self) -> None:
         if self._handle.address:

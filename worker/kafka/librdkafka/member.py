@@ -84,8 +84,8 @@ class LibrdkafkaMember(Member):
         with self._partition_list(partitions) as places:
             library.check(library.incremental_unassign(handle, places))
 
-    def poll(self, most: int, wait: float) -> PollResult:
-        taken = self._queue.poll(most, wait)
+    def poll(self, max_messages: int, wait: float) -> PollResult:
+        taken = self._queue.poll(max_messages, wait)
         self._raise_callback_error()
         return taken
 

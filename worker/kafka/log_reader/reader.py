@@ -171,13 +171,13 @@ class MessageReader(BoundedRead):
         if self.unread:
             consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
 
-    def poll(self, seconds: float, most: int = BATCH_MESSAGES) -> list[Message]:
+    def poll(self, seconds: float, max_messages: int = BATCH_MESSAGES) -> list[Message]:
         """Return the records that have arrived, after waiting up to `seconds` for the first."""
         first = self._consumer.poll(seconds)
         if first is None:
             return []
         now, arrived = time.monotonic(), []
-        for message in [first, *self._consumer.consume(most - 1, timeout=0)] if most > 1 else [first]:
+        for message in [first, *self._consumer.consume(max_messages - 1, timeout=0)] if max_messages > 1 else [first]:
             place, error = (message.topic() or "", message.partition() or 0), message.error()
             if error is not None:
                 self._note_error(place, message.offset(), error, now)

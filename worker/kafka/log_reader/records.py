@@ -52,9 +52,9 @@ class RecordReader(BoundedRead):
         if self.unread:
             fetcher.assign({place[1]: first})
 
-    def poll(self, seconds: float, most: int = BATCH_MESSAGES) -> Records | None:
-        """Return at most `most` records that have arrived, after waiting up to `seconds` for the first, or None."""
-        found, problems = self._fetcher.poll(most, seconds)
+    def poll(self, seconds: float, max_messages: int = BATCH_MESSAGES) -> Records | None:
+        """Return up to `max_messages` records after waiting up to `seconds` for the first; None if there are none."""
+        found, problems = self._fetcher.poll(max_messages, seconds)
         now, last = time.monotonic(), -1
         own = next((records for records in found if records.partition == self._place[1]), None)
         if own is not None:
@@ -167,8 +167,8 @@ class RecordStream:
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
 
-    def take(self, most: int = BATCH_MESSAGES) -> Records | None:
-        """Return the next records that are not buffered yet, at most `most`; None at the end of the stream.
+    def take(self, max_messages: int = BATCH_MESSAGES) -> Records | None:
+        """Return the next records that are not buffered yet, at most `max_messages`; None at the end of the stream.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class RecordStream:
         """
         found = None
         while found is None and not self._over:
-            found = self._reading.poll(POLL_SECONDS, most)
+            found = self._reading.poll(POLL_SECONDS, max_messages)
             self._over = self._reading.is_over(self._bootstrap, str(self))
         return found
 

@@ -129,7 +129,7 @@ class CommitRecord:
             InputRead.from_dict(plain.get("read")),
             {figure: whole_number(value, figure, -LARGEST) for figure, value in clocks.items()},
             fields.integer("set_aside_from" if fields.has("set_aside_from") else "offset"),
-            fields.integer("plan", least=FIRST) if fields.has("plan") else FIRST,
+            fields.integer("plan", at_least=FIRST) if fields.has("plan") else FIRST,
             emitted_of(fields) if fields.has("emit") else CHAMPION_ONLY,
         )
 

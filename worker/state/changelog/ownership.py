@@ -115,7 +115,7 @@ def read_claim(value: bytes | None, where: str) -> Owner:
     """
     try:
         claim = StoredFields.parse(value, "it")
-        partitions = claim.integer("partitions", most=MOST_PARTITIONS) if claim.has("partitions") else 0
+        partitions = claim.integer("partitions", at_most=MOST_PARTITIONS) if claim.has("partitions") else 0
         return claim.text("group"), claim.text("input"), partitions
     except Malformed as error:
         raise CannotRestore(

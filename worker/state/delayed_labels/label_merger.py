@@ -209,7 +209,7 @@ class LabelMerger:
         events: Records | None,
         now: float,
         count_awaited: CountAwaited = lambda _labels: 0,
-        most: int | None = None,
+        max_events: int | None = None,
     ) -> Records | None:
         """Merge the records that need not wait; return None if there are none.
 
@@ -221,12 +221,12 @@ class LabelMerger:
             Seconds of a monotonic clock.
         count_awaited : callable
             Returns how many of the first of these labels are awaited by rows.
-        most : int or None
+        max_events : int or None
             Number of events to take at most: all that have waited may become ready at once. None: all.
         """
         if events is not None:
             self._events.add(events)
-        parts, left = list[Records](), max(1, len(self._events)) if most is None else most
+        parts, left = list[Records](), max(1, len(self._events)) if max_events is None else max_events
         while left > 0 and self._replay and not self.needs_labels:
             end = self._replay[0]
             if (ready := self._events.before(end.offset)) is not None:
@@ -246,8 +246,8 @@ class LabelMerger:
             return parts[0] if parts else None
         return concatenated(parts)
 
-    def _merge_live(self, now: float, count_awaited: CountAwaited, most: int) -> Records | None:
-        """Merge at most `most` events that need not wait any longer for earlier labels; None if there are none."""
+    def _merge_live(self, now: float, count_awaited: CountAwaited, max_events: int) -> Records | None:
+        """Merge up to `max_events` events that need not wait any longer for earlier labels; None if there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
             self._waits_since = None
@@ -280,7 +280,7 @@ class LabelMerger:
         if n == 0:
             return None
         self._ready_until = int(events.offsets[n - 1]) + 1
-        return self._merge_judged(events.before(min(n, most)), labels, of_events, of_labels)
+        return self._merge_judged(events.before(min(n, max_events)), labels, of_events, of_labels)
 
     def _merge_judged(
         self, events: Records, labels: Records | None, of_events: UsableTimes, of_labels: UsableTimes | None

@@ -98,7 +98,7 @@ class ExchangeRecord:
                 return None
             received, sent = ([_read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
             return cls(
-                fields.integer("partition", most=MOST_PARTITIONS),
+                fields.integer("partition", at_most=MOST_PARTITIONS),
                 fields.integer("round"),
                 fields.integer("offset"),
                 fields.integer("rows"),
@@ -106,7 +106,7 @@ class ExchangeRecord:
                 tuple(one and Aggregate(*one) for one in received),
                 tuple(one and ModelUpdate(*one) for one in sent),
                 _consumed(fields),
-                fields.integer("partitions", most=MOST_PARTITIONS),
+                fields.integer("partitions", at_most=MOST_PARTITIONS),
             )
         except ValueError:
             return None

@@ -71,7 +71,7 @@ class Configuration:
                 raise Malformed(f"detectors: {error}") from None
             if len(set(detectors)) < len(detectors):
                 raise Malformed("a detector is named twice")
-        window, every = (fields.integer(name, least=1) if fields.has(name) else None for name in OF_ROWS)
+        window, every = (fields.integer(name, at_least=1) if fields.has(name) else None for name in OF_ROWS)
         coverage = None if window is None else NO_COVERAGE
         if fields.has("coverage"):
             coverage = fields.share("coverage")

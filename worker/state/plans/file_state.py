@@ -76,7 +76,7 @@ class FileState:
         digest = fields.text("digest")
         if not DIGEST.fullmatch(digest):
             raise Malformed("digest is not 32 hexadecimal digits")
-        return cls(fields.text("name"), digest, fields.integer("chunks", least=1, most=MOST_CHUNKS))
+        return cls(fields.text("name"), digest, fields.integer("chunks", at_least=1, at_most=MOST_CHUNKS))
 
     def chunk_keys(self) -> Iterable[bytes]:
         """Keys of its chunks, in order."""

@@ -230,7 +230,7 @@ class ModelPlan:
         if len({model.name for model in models}) < len(models):
             raise Malformed("a model is named twice")
         return cls(
-            fields.integer("plan", least=FIRST),
+            fields.integer("plan", at_least=FIRST),
             tuple(models),
             offsets_of(fields, "at"),
             fields.integer("made_at") if fields.has("made_at") else 0,

@@ -98,7 +98,7 @@ def read_history(path: str) -> PlanHistory:
     UsageFailure
         The file cannot be read, or is no such history.
     """
-    content = read_file(path, most=None)
+    content = read_file(path, max_bytes=None)
     try:
         return history_of(path, _objects(content))
     except Malformed as error:

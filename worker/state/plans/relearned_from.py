@@ -65,7 +65,7 @@ class RelearnedFrom:
         if not fields.has("relearned_from"):
             return None
         names = fields.texts("relearned_names") if fields.has("relearned_names") else None
-        schema = Schema(fields.integer("relearned_features", least=1), names)
+        schema = Schema(fields.integer("relearned_features", at_least=1), names)
         if names is not None and len(names) != schema.n_features:
             raise Malformed(f"relearned_names has {len(names)} names, not {schema.n_features}")
         models, first = fields.texts("relearned_models"), fields.integer("relearned_from")

@@ -63,7 +63,7 @@ class CommitInterval:
         """Whether the backlog takes longer than POSTPONED_SECONDS, at the speed of this interval."""
         if elapsed >= POSTPONED_SECONDS:
             return False
-        if any(task.open_rows >= min(task.size.most, POSTPONED_ROWS) for task in self._tasks.values()):
+        if any(task.open_rows >= min(task.transaction_size.max_rows, POSTPONED_ROWS) for task in self._tasks.values()):
             return False
         read = backlog = 0
         for partition, task in self._tasks.items():

@@ -73,7 +73,7 @@ class PendingRestores:
 
     def _start(self, task: Task, deadline: Deadline) -> BackgroundCall[RestoreResult]:
         settings, checkpoint = self._settings, task.checkpoint
-        in_memory_offset, gap, since = task.in_memory_offset, task.count.gap, time.monotonic()
+        in_memory_offset, gap, since = task.in_memory_offset, task.input_count.gap, time.monotonic()
         if self.initial_partitions is not None and task.partition >= self.initial_partitions:
             settings = replace(settings, start=EARLIEST)
 

@@ -75,6 +75,6 @@ class InputWatch:
 
     def _changed(self) -> dict[int, str]:
         topic, labels = self._answer or UNKNOWN_IDS
-        running = {p: task.count.read for p, task in self._tasks.items() if task.accepts_records}
+        running = {p: task.input_count.read for p, task in self._tasks.items() if task.accepts_records}
         found = {p: read.recreated(topic, labels) for p, read in running.items()}
         return {p: reason for p, reason in found.items() if reason is not None}

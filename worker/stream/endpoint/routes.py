@@ -100,13 +100,13 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
     raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
 
 
-def require_short(length: int, most: int) -> None:
+def require_short(length: int, limit: int) -> None:
     """Check the length of a body, in bytes.
 
     Raises
     ------
     Refused
-        It has more than `most`.
+        It has more than `limit`.
     """
-    if length > most:
-        raise Refused(413, f"the body has {length:,} bytes, more than {most:,}")
+    if length > limit:
+        raise Refused(413, f"the body has {length:,} bytes, more than {limit:,}")

@@ -151,7 +151,7 @@ class Reporter:
 
     def _committed(self, task: Task, seconds: float) -> None:
         self.metrics.committed(task, seconds)
-        for outcome in task.changes.take_outcomes():
+        for outcome in task.plan_changes.take_outcomes():
             what = {"partition": task.partition, "plan": outcome.place.plan.number, "offset": outcome.place.offset}
             if outcome.passed_over is None:
                 relearned = {} if outcome.place.relearned is None else outcome.place.relearned.summary

@@ -77,8 +77,8 @@ class MergedRows:
             self._held = self._following()
         return MergePosition(max(self._first, self._skipped.offset), self._skipped.label)
 
-    def take(self, most: int | None = None) -> Records | None:
-        """Return the next records, at most `most` of them; None at the end.
+    def take(self, max_rows: int | None = None) -> Records | None:
+        """Return the next records, at most `max_rows` of them; None at the end.
 
         Raises
         ------
@@ -86,8 +86,8 @@ class MergedRows:
             The records cannot be read.
         """
         found, self._held = self._following() if self._held is None else self._held, None
-        if found is not None and most is not None and len(found) > most:
-            found, self._held = found.before(most), found.after(most)
+        if found is not None and max_rows is not None and len(found) > max_rows:
+            found, self._held = found.before(max_rows), found.after(max_rows)
         return found
 
     def _following(self) -> Records | None:

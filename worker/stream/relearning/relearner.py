@@ -145,15 +145,15 @@ class Relearner:
                 self._learn(piece)
             return piece is not None
 
-    def _next_piece(self, most: int) -> Records | None:
+    def _next_piece(self, max_rows: int) -> Records | None:
         """Take the next rows that were handed over; they are learned before anybody takes more."""
         with self._handing:
             if not self._handed:
                 return None
             records = self._handed.popleft()
-            if len(records) > most:
-                self._handed.appendleft(records.after(most))
-                records = records.before(most)
+            if len(records) > max_rows:
+                self._handed.appendleft(records.after(max_rows))
+                records = records.before(max_rows)
             self._rows -= len(records)
             self._bytes -= records.values.nbytes
             return records

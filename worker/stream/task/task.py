@@ -57,8 +57,8 @@ class Task:
         self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint, plans: Sequence[ModelPlan] = ()
     ) -> None:
         self.settings, self.partition, self.checkpoint = settings, partition, checkpoint
-        self.changes, self.relearning = PlanChanges(partition, plans), Relearning()
-        self.changes.held = lambda plan: self.relearning.holds(plan, self._to_relearn(plan))
+        self.plan_changes, self.relearning = PlanChanges(partition, plans), Relearning()
+        self.plan_changes.held = lambda plan: self.relearning.holds(plan, self._to_relearn(plan))
         self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
@@ -76,10 +76,10 @@ class Task:
         """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
         """Committed offset of the state kept in memory for the case of a failed commit; None if there is none."""
-        self.count, self.size = InputCount(), TransactionSize()
+        self.input_count, self.transaction_size = InputCount(), TransactionSize()
         self.snapshot_bytes = 0
         """Bytes of the last commit's snapshot; 0 if it had none."""
-        self.emission = EmissionChanges(settings)
+        self.emission_changes = EmissionChanges(settings)
         self.buffer = OutputBuffer()
         self._missing_outputs: MissingOutputs | None = None
         self.merger: LabelMerger | None = None
@@ -90,7 +90,7 @@ class Task:
 
     def new_model(self, plan: ModelPlan | None = None) -> Model:
         """Return a model of a plan, None: of the first, in its initial state."""
-        return Model(self.changes.initial(self.settings.model), self.partition, self.settings.group, plan)
+        return Model(self.plan_changes.initial(self.settings.model), self.partition, self.settings.group, plan)
 
     def move(self, state: State) -> None:
         """Change the state to one that may follow."""
@@ -108,35 +108,35 @@ class Task:
 
     def restore_from(self, found: RestoreResult) -> None:
         """Apply a restore's result; the loop then seeks to the next row and resumes the partition."""
-        self.count.restart(found.read, found.expected, found.counted_at)
+        self.input_count.restart(found.read, found.expected, found.counted_at)
         if found.model is None:
             self.model.load(self.saved)
         else:
             self.model, self.in_memory_offset = found.model, None
             self._schedule.restart()
             self.relearning.restart(found.relearned)
-            self.changes.restart(found.places, found.recorded_until)
+            self.plan_changes.restart(found.places, found.recorded_until)
         if self.model.exchange is not None and (sharing := found.sharing) is not None:
             self.model.exchange.replay(sharing.log, found.position)
             self.model.exchange.start(sharing.partitions, sharing.ends)
         self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
         self.position, self.committed, self._decided = found.position, found.committed, found.decided
-        self.emission.restart(found, self.model)
+        self.emission_changes.restart(found, self.model)
         self._relearned_at = found.committed if found.relearned_at is None else found.relearned_at
-        self.count.require(self.position)
+        self.input_count.require(self.position)
         self.move(State.RESTORING)
         if self.position >= self._relearned_at:
             self._run()
 
-    def advance(self, records: Records | None, most: int | None = None) -> Outputs | None:
+    def advance(self, records: Records | None, max_rows: int | None = None) -> Outputs | None:
         """Process the next records; return the emitted outputs, or None if nothing was emitted.
 
         Records below `position` were delivered before and are skipped. None continues with events that waited for
-        labels; at most `most` of these are taken.
+        labels; at most `max_rows` of these are taken.
         """
-        self.count.seen(None if records is None else records.epoch)
+        self.input_count.seen(None if records is None else records.epoch)
         if self.merger is not None:
-            records = self.merger.take(records, time.monotonic(), self.model.count_awaited, most)
+            records = self.merger.take(records, time.monotonic(), self.model.count_awaited, max_rows)
         if records is None:
             return None
         if first := int(records.offsets.searchsorted(self.position)):
@@ -167,9 +167,9 @@ class Task:
         if n:
             outputs.append(self._learn(records.before(n), emit=True))
         if n < len(records) or self.position >= missing.until:
-            self.count.require(missing.until)
+            self.input_count.require(missing.until)
             self._missing_outputs = None
-            self.emission.continue_at(missing.until, self.model)
+            self.emission_changes.continue_at(missing.until, self.model)
         return records.after(n)
 
     @property
@@ -183,14 +183,14 @@ class Task:
         if self.committing or self._may_not_commit:
             return float("inf")
         wanted = self.checkpoint.open or self._plan_waits
-        interval = self.settings.commit_interval if self.open_rows < self.size.most else 0.0
+        interval = self.settings.commit_interval if self.open_rows < self.transaction_size.max_rows else 0.0
         outputs = self.interval_began_at + interval if wanted else float("inf")
         return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     @property
     def _may_not_commit(self) -> bool:
         """Whether records are still to be counted, or outputs to be completed, of which a commit would hide some."""
-        return self.count.waiting or self._missing_outputs is not None
+        return self.input_count.waiting or self._missing_outputs is not None
 
     def needs_commit(self, closing: bool = False) -> bool:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
@@ -202,7 +202,7 @@ class Task:
     @property
     def _plan_waits(self) -> bool:
         """Whether a plan is taken with the next commit, though there may be no rows; a new partition waits for some."""
-        return self.running and not self.is_new and self.changes.waiting(self.model.plan.number, self.position)
+        return self.running and not self.is_new and self.plan_changes.waiting(self.model.plan.number, self.position)
 
     @property
     def snapshot_behind(self) -> bool:
@@ -214,7 +214,7 @@ class Task:
     def _snapshot_due_at(self) -> float:
         """When a snapshot is due by time alone, as `time.monotonic`."""
         due_at = self._schedule.due_at(self.state_bytes, self.checkpoint.bytes_since_snapshot)
-        return 0.0 if self._decided or self.changes.taken else due_at
+        return 0.0 if self._decided or self.plan_changes.taken else due_at
 
     @property
     def uncommitted(self) -> bool:
@@ -250,7 +250,7 @@ class Task:
     @property
     def holds_too_much(self) -> bool:
         """Whether so many outputs are buffered that the partition has to wait for its commit in flight."""
-        return self.buffer.holds_too_much(self.size.most)
+        return self.buffer.holds_too_much(self.transaction_size.max_rows)
 
     @property
     def state_bytes(self) -> int:
@@ -266,7 +266,7 @@ class Task:
         """Capture what is to be committed: everything up to `position`."""
         self._take_plans(self.position, committing=True)
         saved = self.model.save(self.position)
-        read = self.count.read
+        read = self.input_count.read
         blob = None
         if self._snapshot_due(saved, closing):
             blob = snapshot.write(self.model, saved, self.position, read=read)
@@ -282,10 +282,10 @@ class Task:
             input_read=read,
             clocks=self.clocks if merger is None else self.clocks | merger.lines,
             set_aside_from=self.model.decoder.set_aside_from,
-            places=tuple(self.changes.taken),
+            places=tuple(self.plan_changes.taken),
             plan=self.model.plan.number,
             emit=self.settings.model.emit,
-            emissions=self.emission.uncommitted,
+            emissions=self.emission_changes.uncommitted,
         )
         return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
@@ -297,12 +297,13 @@ class Task:
         KafkaException, TaskError
             The buffered outputs cannot be produced.
         """
-        self.size.committed(commit.position - self.committed, commit.seconds, MAX_BUFFERED_ROWS)
+        self.transaction_size.committed(commit.position - self.committed, commit.seconds, MAX_BUFFERED_ROWS)
         self.saved, self.committed, self._pointer = commit.saved, commit.position, pointer
-        self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
+        self.in_memory_offset, self._decided = commit.position, False
+        self.input_count.committed = commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
-        self.changes.committed(commit.request.places, commit.position)
-        self.emission.committed(commit.request.emissions)
+        self.plan_changes.committed(commit.request.places, commit.position)
+        self.emission_changes.committed(commit.request.emissions)
         if commit.request.snapshot is not None:
             self._schedule.written(commit.work)
             if self.merger is not None and commit.request.order is not None:
@@ -314,7 +315,7 @@ class Task:
         """Go back to CREATED, to be restored: whether the last commit happened is not known."""
         self._take_buffered()
         self.relearning.cancel()
-        if self.changes.taken:
+        if self.plan_changes.taken:
             self.in_memory_offset = None  # the state in memory is that of an earlier plan
         self.merger = None
         self.checkpoint.open = False
@@ -329,18 +330,18 @@ class Task:
 
     def _run(self) -> None:
         self._take_plans(max(self.position, self.committed))
-        self.count.require(max(self.position, self.committed))
-        self.emission.continue_at(max(self.position, self.committed), self.model)
+        self.input_count.require(max(self.position, self.committed))
+        self.emission_changes.continue_at(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
-        self.saved, self.count.committed = self.model.save(self.position), self.count.read
+        self.saved, self.input_count.committed = self.model.save(self.position), self.input_count.read
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
         """Learn records, and take each plan at its place among them."""
         learned = []
         while True:
             self._take_plans(int(records.offsets[0]))
-            n = self.changes.rows_before(self.model.plan.number, records.offsets)
+            n = self.plan_changes.rows_before(self.model.plan.number, records.offsets)
             learned.append(self._advance_model(records.before(n), emit))
             records = records.after(n)
             if len(records) == 0:
@@ -348,28 +349,28 @@ class Task:
 
     def prepare_relearning(self) -> None:
         """Between two batches: relearn the models of the next plan that are to be; pass it over if they cannot be."""
-        plan = self.changes.following(self.model.plan.number) if self.running and self.model.schema else None
+        plan = self.plan_changes.following(self.model.plan.number) if self.running and self.model.schema else None
         order = None if self.merger is None else self.merger.order
         if plan is None:
             self.relearning.cancel()
         elif why := self.relearning.prepare(self.model, plan, self._to_relearn(plan), self.position, order):
-            self.changes.pass_over(PlanPlace(self.position, plan), why)
+            self.plan_changes.pass_over(PlanPlace(self.position, plan), why)
 
     def _to_relearn(self, plan: ModelPlan) -> tuple[str, ...]:
-        return self.changes.to_relearn(plan, self.model.plan)
+        return self.plan_changes.to_relearn(plan, self.model.plan)
 
     def _take_plans(self, following: int, committing: bool = False) -> None:
         """Take each plan whose place is before the row at offset `following`."""
         if self.model.schema is None:
             return  # whether its models fit the rows is not known yet
-        while place := self.changes.due(self.model.plan.number, self.position, following, committing):
+        while place := self.plan_changes.due(self.model.plan.number, self.position, following, committing):
             before = self.model.plan
             try:
                 self.model, place = self.relearning.followed_by(self.model, place, self._to_relearn(place.plan))
             except Failure as error:
-                self.changes.pass_over(place, str(error))
+                self.plan_changes.pass_over(place, str(error))
             else:
-                self.changes.take(place, before)
+                self.plan_changes.take(place, before)
 
     def _advance_model(self, records: Records, emit: bool) -> Outputs:
         started = time.monotonic()
@@ -384,7 +385,7 @@ class Task:
                 self.checkpoint.produce(outputs)
         self.relearning.hand(records)
         self.position = outputs.next_offset
-        self.count.add(len(records), self.position)
+        self.input_count.add(len(records), self.position)
         return outputs
 
     def _take_buffered(self) -> list[Outputs]:
@@ -394,6 +395,6 @@ class Task:
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
         """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""
-        if self._pointer is None or closing or self._decided or self.changes.taken:
+        if self._pointer is None or closing or self._decided or self.plan_changes.taken:
             return True
         return self._schedule.due_by_work(saved.nbytes) or time.monotonic() >= self._snapshot_due_at

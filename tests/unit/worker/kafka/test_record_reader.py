@@ -28,7 +28,7 @@ class Deliveries(Fetcher):
     def assign(self, begins: Mapping[int, int]) -> None:
         self.sent.append(begins)
 
-    def poll(self, most: int, wait: float) -> PollResult:
+    def poll(self, max_messages: int, wait: float) -> PollResult:
         return self._deliveries.pop(0) if self._deliveries else PollResult([], [])
 
     def close(self) -> None:

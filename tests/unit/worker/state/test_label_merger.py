@@ -55,8 +55,8 @@ class LiveWorker:
             if chance.random() < 0.3:
                 self.flow.end_labels()
             batch = events_due.pop(0) if events_due and chance.random() < 0.7 else None
-            most = chance.choice([None, 1, 3, 20])
-            self.taken += rows_of(self.flow.take(batch, now, most=most))
+            max_events = chance.choice([None, 1, 3, 20])
+            self.taken += rows_of(self.flow.take(batch, now, max_events=max_events))
             if chance.random() < 0.2:
                 self.parts.append(self.flow.order)
                 self.flow.snapshot_taken(self.flow.order.end)
@@ -92,7 +92,7 @@ def test_a_replay_gives_the_same_records(chance: random.Random) -> None:
             again.add_labels(labels.after(again.next_label - BEGIN.label).before(chance.randint(1, 5)))
             taken += rows_of(again.take(None, 0.0))
         else:
-            taken += rows_of(again.take(next(coming, None), 0.0, most=chance.choice([None, 1, 4])))
+            taken += rows_of(again.take(next(coming, None), 0.0, max_events=chance.choice([None, 1, 4])))
     assert taken == [one for one in live.taken if one[0] >= begin.offset]
 
 
@@ -148,13 +148,13 @@ def test_events_wait_for_labels_that_exist_but_not_forever() -> None:
 def test_events_that_have_waited_are_released_in_batches_and_later_ones_wait_as_long() -> None:
     flow, end = LabelMerger(MergeOrder(BEGIN)), 100.0 + FIRST_MAX_IDLE_SECONDS
     assert flow.take(records("e", 3, [1, 2, 3, 4]), 100.0) is None
-    assert [value for _, _, value in rows_of(flow.take(None, end, most=2))] == [b"e3", b"e4"]
+    assert [value for _, _, value in rows_of(flow.take(None, end, max_events=2))] == [b"e3", b"e4"]
     flow.add_labels(records("l", 7, [4]))
     came = records("e", 7, [5, 6])
-    assert [value for _, _, value in rows_of(flow.take(came, end, most=3))] == [b"e5", b"e6"]
-    assert flow.take(None, end + MAX_IDLE_SECONDS / 2, most=3) is None
+    assert [value for _, _, value in rows_of(flow.take(came, end, max_events=3))] == [b"e5", b"e6"]
+    assert flow.take(None, end + MAX_IDLE_SECONDS / 2, max_events=3) is None
     flow.add_labels(records("l", 8, [5]))
-    assert [value for _, _, value in rows_of(flow.take(None, end + 0.6, most=3))] == [b"l7", b"e7"]
+    assert [value for _, _, value in rows_of(flow.take(None, end + 0.6, max_events=3))] == [b"l7", b"e7"]
 
 
 def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:

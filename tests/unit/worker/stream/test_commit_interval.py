@@ -85,11 +85,11 @@ def test_a_transaction_of_many_rows_is_not_postponed(one: Interval, monkeypatch:
 
 def test_a_transaction_as_large_as_the_broker_accepts_is_not_postponed(one: Interval) -> None:
     one.now, one.end = 0.01, 10**9
-    assert one.task.size.timed_out(10 * ROWS)
-    assert one.task.open_rows < one.task.size.most
+    assert one.task.transaction_size.timed_out(10 * ROWS)
+    assert one.task.open_rows < one.task.transaction_size.max_rows
     one.now = 0.1
     assert not one.has_passed()
-    one.task.size.most = ROWS
+    one.task.transaction_size.max_rows = ROWS
     assert one.has_passed()
 
 

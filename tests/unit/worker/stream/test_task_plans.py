@@ -58,10 +58,10 @@ def test_a_batch_is_cut_at_the_offset_of_a_plan(size: int) -> None:
     task, checkpoint = started([second, third])
     for start in range(0, 120, size):
         task.advance(WHOLE.before(min(start + size, 120)).after(start))
-    assert task.changes.taken == [PlanPlace(40, second), PlanPlace(41, third)]
+    assert task.plan_changes.taken == [PlanPlace(40, second), PlanPlace(41, third)]
     commit(task)
     assert wire(checkpoint.committed) == undisturbed(PlanPlace(40, second), PlanPlace(41, third))
-    assert task.changes.taken == []
+    assert task.plan_changes.taken == []
 
 
 def test_a_commit_applies_a_plan_with_a_snapshot_also_on_an_idle_partition() -> None:
@@ -106,7 +106,7 @@ def test_a_plan_of_a_failed_commit_is_dropped() -> None:
 def test_an_invalid_plan_is_skipped_and_reported() -> None:
     task, checkpoint = started([plan(2, "dfop:mu=0.01", "no_such_learner", at=40), plan(3, "no_change", at=60)])
     task.advance(WHOLE)
-    (wrong, right) = task.changes.take_outcomes()
+    (wrong, right) = task.plan_changes.take_outcomes()
     assert (wrong.place.plan.number, "no_such_learner" in str(wrong.passed_over)) == (2, True)
     assert (right.place, right.passed_over, right.before) == (PlanPlace(60, right.place.plan), None, FIRST)
     commit(task)
@@ -125,7 +125,7 @@ def test_a_restore_from_an_older_snapshot_applies_the_plans_since(committed: int
     task.reset()
     task.restore_from(RestoreResult(model, 20, committed, Pointer(0, 1, 20), places=tuple(recorded)))
     task.advance(WHOLE.after(20))
-    assert task.changes.taken == []
+    assert task.plan_changes.taken == []
     commit(task)
     assert wire(checkpoint.committed) == undisturbed(*recorded, first=committed)
     assert task.model.plan.number == (4 if committed == 90 else len(recorded) + 1)

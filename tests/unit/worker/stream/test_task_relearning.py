@@ -61,7 +61,7 @@ def test_commits_do_not_wait_for_a_challenger_and_one_adds_it_once_it_has_caught
     task, checkpoint = started([])
     task.advance(WHOLE.before(50))
     commit(task)
-    plans = task.changes._known
+    plans = task.plan_changes._known
     assert isinstance(plans, list)
     plans.append(added())
     assert not task.needs_commit(), "it has not even begun"
@@ -98,7 +98,7 @@ def test_a_plan_with_an_offset_is_applied_there_if_its_challenger_is_ready(ready
     if ready:
         caught_up(task)
     task.advance(WHOLE.before(100).after(50))
-    assert [place.offset for place in task.changes.taken] == ([70] if ready else [])
+    assert [place.offset for place in task.plan_changes.taken] == ([70] if ready else [])
     assert task.model.plan.number == (2 if ready else 1)
     if not ready:
         caught_up(task)
@@ -116,7 +116,7 @@ def test_a_challenger_is_relearned_again_after_a_failed_commit() -> None:
     assert task.in_memory_offset is None
     task.restore_from(RestoreResult(task.new_model(), 0, 0, None))
     task.advance(WHOLE.before(50))
-    assert not task.changes.waiting(1, task.position)
+    assert not task.plan_changes.waiting(1, task.position)
     assert caught_up(task) is not one
 
 
@@ -144,7 +144,7 @@ def test_a_challenger_that_cannot_be_created_is_skipped() -> None:
     task.prepare_relearning()
     commit(task)
     assert task.model.plan.number == 3
-    wrong, right = task.changes.take_outcomes()
+    wrong, right = task.plan_changes.take_outcomes()
     assert (wrong.place.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
 
 
@@ -153,7 +153,7 @@ def test_a_challenger_that_fails_at_a_row_is_skipped() -> None:
     task.advance(WHOLE.before(50))
     caught_up(task).failed = "it cannot"
     task.prepare_relearning()
-    (outcome,) = task.changes.take_outcomes()
+    (outcome,) = task.plan_changes.take_outcomes()
     assert outcome.passed_over == "it cannot"
 
 
@@ -168,7 +168,7 @@ def test_a_restore_across_the_place_uses_the_models_that_it_has_relearned() -> N
     found = RestoreResult(model, 20, 60, Pointer(0, 1, 20), places=(place,), relearned={2: relearned})
     task.restore_from(found)
     task.advance(WHOLE.after(20))
-    assert task.changes.taken == []
+    assert task.plan_changes.taken == []
     assert challenger(task) == undisturbed(120)
 
 

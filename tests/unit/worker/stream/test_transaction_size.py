@@ -12,13 +12,13 @@ def test_transactions_get_smaller_after_a_late_delivery_until_they_are_fast() ->
     assert tries < 6, "each takes 20 s or more, and the partition is given up after 300 s"
     size.committed(LEAST_ROWS, 2 * QUICK_SECONDS, enough)
     size.committed(LEAST_ROWS - 1, 0.0, enough)
-    assert size.most == LEAST_ROWS, "a slow commit does not show that more rows are possible, nor does one of few rows"
-    while size.most < float("inf"):
-        assert size.most < enough
-        size.committed(int(size.most), QUICK_SECONDS / 2, enough)
+    assert size.max_rows == LEAST_ROWS, "neither a slow commit nor one of few rows shows that more rows are possible"
+    while size.max_rows < float("inf"):
+        assert size.max_rows < enough
+        size.committed(int(size.max_rows), QUICK_SECONDS / 2, enough)
 
 
 def test_an_outage_while_few_rows_are_written_does_not_shrink_transactions() -> None:
     size = TransactionSize()
     assert not size.timed_out(LEAST_ROWS)
-    assert size.most == float("inf")
+    assert size.max_rows == float("inf")

@@ -30,12 +30,12 @@ def first_excess(text: str, parts: list[Records]) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("text", "most", "window"),
+    ("text", "allowed", "window"),
     [("0.1", 100, 1000), ("0.29/100", 29, 100), ("0", 0, 1000), (" 0.5 / 7 ", 3, 7), ("1e-3/5000", 5, 5000)],
 )
-def test_limit_is_read_exactly(text: str, most: int, window: int) -> None:
+def test_limit_is_read_exactly(text: str, allowed: int, window: int) -> None:
     limit = RejectionLimit.parse(text)
-    assert (limit.most, limit.window) == (most, window)
+    assert (limit.max_rejected, limit.window) == (allowed, window)
 
 
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1", "-0.1", "0.1/0", "0.1/x", "0.1/1/2", "0.1/", "1/0/5"])
@@ -64,14 +64,16 @@ def test_without_the_option_nothing_trips() -> None:
 @given(
     bad=st.sets(st.integers(0, 399), max_size=80),
     cuts=st.lists(st.integers(0, 399), max_size=8),
-    most=st.integers(0, 12),
+    allowed=st.integers(0, 12),
 )
-def test_the_limit_trips_at_the_same_event_however_records_are_cut(bad: set[int], cuts: list[int], most: int) -> None:
-    window, text = 40, f"{most / 40}/40"
+def test_the_limit_trips_at_the_same_event_however_records_are_cut(
+    bad: set[int], cuts: list[int], allowed: int
+) -> None:
+    window, text = 40, f"{allowed / 40}/40"
     whole = records(mixed(bad))
     sentence = first_excess(text, pieces(whole, cuts))
     assert sentence == first_excess(text, [whole])
-    where = next((i for i in range(400) if sum(j in bad for j in range(max(0, i - window + 1), i + 1)) > most), None)
+    where = next((i for i in range(400) if sum(j in bad for j in range(max(0, i - window + 1), i + 1)) > allowed), None)
     assert (sentence is None) == (where is None)
     if sentence is not None:
         assert f"at offset {where}:" in sentence

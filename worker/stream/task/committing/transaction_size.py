@@ -15,18 +15,18 @@ class TransactionSize:
     """The limit on the rows of one partition's transactions."""
 
     def __init__(self) -> None:
-        self.most = float("inf")
+        self.max_rows = float("inf")
         """Rows with which a transaction is committed at once; infinite if the broker is fast enough."""
 
     def timed_out(self, rows: int) -> bool:
         """Record that a transaction of so many rows was not delivered in time; return whether the next are smaller."""
-        before = min(self.most, rows)
+        before = min(self.max_rows, rows)
         limit = max(LEAST_ROWS, int(before) // SHRINK)
         if limit < before:
-            self.most = limit
+            self.max_rows = limit
         return limit < before
 
     def committed(self, rows: int, seconds: float, enough: int) -> None:
         """Record a commit; a limit of `enough` rows or more is none."""
-        if rows >= self.most and seconds < QUICK_SECONDS:
-            self.most = GROW * self.most if GROW * self.most < enough else float("inf")
+        if rows >= self.max_rows and seconds < QUICK_SECONDS:
+            self.max_rows = GROW * self.max_rows if GROW * self.max_rows < enough else float("inf")
