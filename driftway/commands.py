@@ -96,18 +96,18 @@ def load(name: str) -> click.Command:
     for one in leaves(command).values():
         one.help = one.help or NO_TEXTS
     for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
-        if not isinstance(parameter.callback, Guarded):  # loaded before, in this process
-            parameter.callback = Guarded(parameter.callback)
+        if not isinstance(parameter.callback, GuardedCallback):  # loaded before, in this process
+            parameter.callback = GuardedCallback(parameter.callback)
         if type(parameter.type) in NUMBERS:
             parameter.type.name, metavar = NUMBERS[type(parameter.type)]
             parameter.metavar = parameter.metavar or metavar
         names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
         if names is not None:
-            parameter.type = Completed(names)
+            parameter.type = CompletedText(names)
     return command
 
 
-class Guarded:
+class GuardedCallback:
     """A parameter's callback that first refuses values which no option and no argument can use.
 
     They come from unset variables of a compose file, an environment file with Windows line ends, a wrong encoding, or a
@@ -125,7 +125,7 @@ class Guarded:
     def __call__(self, context: click.Context, option: click.Parameter, given: Any) -> Any:
         if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             for value in given if isinstance(given, tuple | list) else (given,):
-                own_type = type(option.type) not in (click.types.StringParamType, Completed)
+                own_type = type(option.type) not in (click.types.StringParamType, CompletedText)
                 why = _unusable(value, option.required, own_type)
                 if why is None and option.metavar != PROPERTY and isinstance(value, str) and value[-1:] in ("\r", "\n"):
                     why = "it ends with a line break, as in a file with Windows line ends; leave the line break out."
@@ -156,7 +156,7 @@ def _unusable(value: object, required: bool, own_type: bool) -> str | None:
     return None
 
 
-class Completed(click.types.StringParamType):
+class CompletedText(click.types.StringParamType):
     """A text parameter with shell completion.
 
     Parameters

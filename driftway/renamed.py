@@ -9,7 +9,7 @@ PREFIX = "DRIFTWAY_"
 STILL = "the old name will stop working in 0.2"
 
 
-class Renamed(NamedTuple):
+class RenamedOption(NamedTuple):
     """The present name of an option, as it is typed.
 
     Attributes
@@ -28,19 +28,19 @@ class Renamed(NamedTuple):
 
 
 RENAMED = {
-    "--if-unrestorable": Renamed("--on-restore-failure", {"refuse": "fail", "fresh": "reset"}),
-    "--if-offset-lost": Renamed("--on-offset-out-of-range", {"refuse": "fail"}),
-    "--give-up-after": Renamed("--unavailable-timeout"),
-    "--outputs": Renamed("--output-prefix"),
-    "--window": Renamed("--metric-window"),
-    "--share": Renamed("--share-models"),
-    "--relearn-share": Renamed("--relearn-cpu-share"),
-    "--transactional-prefix": Renamed("--transactional-id-prefix"),
-    "--transactional": Renamed("--transactional-id"),
-    "--profile": Renamed("--load-profile"),
-    "--truth": Renamed("--concept-headers"),
-    "--replication": Renamed("--replication-factor"),
-    "--bootstrap-server": Renamed("--bootstrap", said=False),  # what Kafka's own tools call it
+    "--if-unrestorable": RenamedOption("--on-restore-failure", {"refuse": "fail", "fresh": "reset"}),
+    "--if-offset-lost": RenamedOption("--on-offset-out-of-range", {"refuse": "fail"}),
+    "--give-up-after": RenamedOption("--unavailable-timeout"),
+    "--outputs": RenamedOption("--output-prefix"),
+    "--window": RenamedOption("--metric-window"),
+    "--share": RenamedOption("--share-models"),
+    "--relearn-share": RenamedOption("--relearn-cpu-share"),
+    "--transactional-prefix": RenamedOption("--transactional-id-prefix"),
+    "--transactional": RenamedOption("--transactional-id"),
+    "--profile": RenamedOption("--load-profile"),
+    "--truth": RenamedOption("--concept-headers"),
+    "--replication": RenamedOption("--replication-factor"),
+    "--bootstrap-server": RenamedOption("--bootstrap", said=False),  # what Kafka's own tools call it
 }
 """Former name -> present name, in all commands."""
 
@@ -126,7 +126,7 @@ def _as_key(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
 
-def _tell(told: list[str], old: str, now: str, new: Renamed) -> None:
+def _tell(told: list[str], old: str, now: str, new: RenamedOption) -> None:
     if new.said:
         other = ", ".join(f"{before} is now {after}" for before, after in new.values.items())
         told.append(f"{old} is now {now}{f' ({other})' if other else ''}; {STILL}")

@@ -81,7 +81,7 @@ Write = Callable[[int, int, Any], EncodedBlock]
 
 
 @dataclass
-class Sent:
+class SentCounts:
     """Counts of what was queued; see `Report`."""
 
     rows: int = 0
@@ -215,7 +215,7 @@ class Replay:
         if resumed is not None and self.selection.ends_before(resumed):
             return Report(0, 0, 0.0, 0, None, resumed, 0.0, resumed)
         selection = self.selection if resumed is None else self.selection.since(resumed)
-        sent = Sent(waiting_labels=self._reload_delayed_labels(write, resumed))
+        sent = SentCounts(waiting_labels=self._reload_delayed_labels(write, resumed))
         size = self.schedule.block_rows if self.schedule else BLOCK_ROWS
         blocks = (write(sent.rows, position, block) for position, block in select(self.stream, selection, size))
         # Reading the first block compiles the generator's kernel, which must not count against the schedule, and

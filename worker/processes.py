@@ -32,7 +32,7 @@ the end of the parent."""
 ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """The parent wants no more results of this job."""
 
 
@@ -191,7 +191,7 @@ def _prepare(count: Any, stop: Any) -> None:
 def _call(function: Callable[[J, Progress], R], job: J) -> R:
     def progress(n: int) -> None:
         if _shared["stop"].value:
-            raise Stopped
+            raise JobStopped
         with _shared["count"].get_lock():
             _shared["count"].value += n
 

@@ -75,7 +75,7 @@ class CalibratorState(NamedTuple):
     weight: Array = field("f8[bins]", "fading sums of labels")
 
 
-class Scored(NamedTuple):
+class ScoredRows(NamedTuple):
     """The rows for `run`."""
 
     evidence: Array
@@ -149,7 +149,7 @@ class Calibrator:
         predicted = predicted_class(score, self.kind)
         evidence, out = evidence_of(score, predicted, self.link), np.empty(len(score), np.int64)
         kept = np.zeros(0, np.int32) if waiting is None else waiting
-        run(Scored(evidence, predicted, as_behaved(y), slot, kept), self.n_classes, self.form, self._memory, out)
+        run(ScoredRows(evidence, predicted, as_behaved(y), slot, kept), self.n_classes, self.form, self._memory, out)
         return out
 
     def compile_kernels(self) -> None:
@@ -158,8 +158,8 @@ class Calibrator:
 
 
 @kernel
-def run(batch: Scored, n_classes: int, form: CalibratorConstants, memory: CalibratorState, out: Counts) -> None:
-    """Write each row's probability, from before its label, then learn from that. Shapes: `Scored`, out i8[n].
+def run(batch: ScoredRows, n_classes: int, form: CalibratorConstants, memory: CalibratorState, out: Counts) -> None:
+    """Write each row's probability, from before its label, then learn from that. Shapes: `ScoredRows`, out i8[n].
 
     The regression is held in local variables: from one row to the next through memory would take half as long again.
     """

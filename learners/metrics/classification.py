@@ -136,7 +136,7 @@ class ClassificationMetrics:
 
         def count(start: int, end: int) -> None:
             of, seen = guesses.of, guesses.seen[start:end]
-            batch = Predicted(prediction[start:end], labels[start:end], slot[start:end], of, seen)
+            batch = PredictedRows(prediction[start:end], labels[start:end], slot[start:end], of, seen)
             count_hits(batch, guesses.leads, binary, self.window, self.fading, self._memory)
 
         return count
@@ -191,7 +191,7 @@ def kappa(accuracy: float | None, reference: float | None) -> float | None:
     return (accuracy - reference) / (1.0 - reference)
 
 
-class Predicted(NamedTuple):
+class PredictedRows(NamedTuple):
     """The rows for `count_hits`."""
 
     prediction: Counts
@@ -208,7 +208,7 @@ class Predicted(NamedTuple):
 
 @kernel
 def count_hits(
-    batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: ClassificationMetricsState
+    batch: PredictedRows, leads: bool, binary: bool, window: int, fading: float, memory: ClassificationMetricsState
 ) -> None:
     """Add each labelled row to the totals, baselines, fading sums, and the ring of hits.
 

@@ -90,7 +90,7 @@ class RegressionMetrics:
 
         def count(start: int, end: int) -> None:
             of, seen = guesses.of, guesses.seen[start:end]
-            batch = Forecast(scores[start:end], labels[start:end], slot[start:end], of, seen)
+            batch = ForecastRows(scores[start:end], labels[start:end], slot[start:end], of, seen)
             sum_errors(batch, guesses.leads, self.fading, self._memory)
 
         return count
@@ -126,7 +126,7 @@ def explained(squared: float, mean_squared: float) -> float | None:
     return 1.0 - squared / mean_squared if mean_squared >= TINY else None
 
 
-class Forecast(NamedTuple):
+class ForecastRows(NamedTuple):
     """The rows for `sum_errors`."""
 
     score: Array
@@ -142,7 +142,7 @@ class Forecast(NamedTuple):
 
 
 @kernel
-def sum_errors(batch: Forecast, leads: bool, fading: float, memory: RegressionMetricsState) -> None:
+def sum_errors(batch: ForecastRows, leads: bool, fading: float, memory: RegressionMetricsState) -> None:
     """Add each labelled row's error to the totals and the fading sums, and store it in the ring."""
     score, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0

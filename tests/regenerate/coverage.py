@@ -22,7 +22,7 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.evaluation.results import markdown
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
-from driftway.worker.state.monitoring.covering import Covering
+from driftway.worker.state.monitoring.coverage import LearnerCoverage
 from tests.regenerate import coverage_methods as methods
 from tests.regenerate.coverage_methods import Array
 
@@ -210,7 +210,7 @@ def late(stream: str, delay: int) -> list[dict[str, float]]:
     X, y = (part[:LATE_ROWS] for part in rows_of(stream))
     found = []
     for _, learner in learners_of(stream, X, y):
-        made = [Covering(learner, level, WINDOW) for level in LEVELS]
+        made = [LearnerCoverage(learner, level, WINDOW) for level in LEVELS]
         simulated = DelaySimulator(delay, learner)
         steps = simulated.arrange(X, y)
         _, emitted = simulated.run(steps)

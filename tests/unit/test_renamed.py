@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from driftway.cli import main
 from driftway.commands import COMMANDS, leaves, load, options_of
-from driftway.renamed import RENAMED, Renamed, former_variables, present_keys, present_words
+from driftway.renamed import RENAMED, RenamedOption, former_variables, present_keys, present_words
 
 OPTIONS = {
     (name, sub): {word for option in options_of(one).values() for word in option.opts}
@@ -87,6 +87,6 @@ def test_values_follow_in_the_environment_and_in_files() -> None:
 
 def test_kafkas_own_word_for_the_address_is_accepted_without_a_word() -> None:
     warnings: list[str] = []
-    assert RENAMED["--bootstrap-server"] == Renamed("--bootstrap", said=False)
+    assert RENAMED["--bootstrap-server"] == RenamedOption("--bootstrap", said=False)
     assert present_words(["--bootstrap-server", "h:1"], warnings) == ["--bootstrap", "h:1"]
     assert warnings == []

@@ -30,7 +30,7 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.topics import present_topics
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.covering import covering_fields
+from driftway.worker.state.monitoring.coverage import coverage_fields
 from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
@@ -43,7 +43,7 @@ SAME, DIFFERS, ABSENT, AHEAD = "same", "differs", "absent", "not yet predicted"
 
 
 @dataclass(frozen=True)
-class Emitted:
+class WrittenPrediction:
     """What the predictions topic holds for an event.
 
     Parameters
@@ -63,7 +63,7 @@ class Emitted:
 
 
 @dataclass(frozen=True)
-class Why:
+class ExplainedPrediction:
     """The explanation of one prediction.
 
     Parameters
@@ -100,7 +100,7 @@ class Why:
     scores: list[float]
     explanation: Explanation
     way: str
-    emitted: Emitted
+    emitted: WrittenPrediction
     confidence: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def why(
     about: str | None = None,
     bars: ProgressFactory = no_progress,
     challenger: str | None = None,
-) -> Why:
+) -> ExplainedPrediction:
     """Explain the prediction for the event at an offset.
 
     Parameters
@@ -181,8 +181,8 @@ def why(
     text, (starts, ends) = batch.ids
     topics, appended = source.settings.topics, int(records.timestamps[0])
     sure = _confidence(model, number, score)
-    wanted = Wanted(offset, name, score[0], sure, target)
-    return Why(
+    wanted = WantedPrediction(offset, name, score[0], sure, target)
+    return ExplainedPrediction(
         name,
         parse_exactly(text[starts[0] : ends[0]].tobytes()),
         class_or_number(target, predicted),
@@ -198,7 +198,7 @@ def why(
     )
 
 
-class Wanted(NamedTuple):
+class WantedPrediction(NamedTuple):
     """The prediction to look for in its topic."""
 
     offset: int
@@ -217,7 +217,7 @@ def _confidence(model: Model, number: int, score: NDArray[np.float64]) -> dict[s
         return probability
     target = model.settings.target
     return _in_words(
-        probability | covering_fields(target, model.settings.coverage, score, emitted.threshold)(0), target
+        probability | coverage_fields(target, model.settings.coverage, score, emitted.threshold)(0), target
     )
 
 
@@ -277,14 +277,16 @@ def class_or_number(target: Target, value: float) -> Any:
     return value if target.task == REGRESSION else read_json(target.words()[int(value)])
 
 
-def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: ProgressFactory, topic: str) -> Emitted:
+def _emitted(
+    source: GroupPartition, wanted: WantedPrediction, appended: int, bars: ProgressFactory, topic: str
+) -> WrittenPrediction:
     """Look for the event's prediction in a topic, first among the records written after the event."""
     settings = source.settings
     if source.committed is None or source.committed <= wanted.offset:
-        return Emitted(AHEAD)
+        return WrittenPrediction(AHEAD)
     counts = present_topics(settings.bootstrap, settings.passthrough)
     if source.partition >= counts.get(topic, 0):
-        return Emitted(ABSENT)
+        return WrittenPrediction(ABSENT)
     with translated_errors(settings):
         with closing(reader_of(settings)) as reader:
             low, high = watermarks(reader, topic, source.partition, Deadline(ASK_SECONDS))
@@ -292,7 +294,7 @@ def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: Progre
             hint = reader.offsets_for_times([asked], timeout=ASK_SECONDS)[0].offset
         begin = hint if low <= hint < high else low
         progress = bars("predictions", high - low)
-        other = Emitted(ABSENT)
+        other = WrittenPrediction(ABSENT)
         for first, end in ((begin, high), (low, begin)):
             with MessageStream(settings, topic, source.partition, end, first) as stream:
                 while messages := stream.peek(BATCH_MESSAGES):
@@ -306,14 +308,14 @@ def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: Progre
     return other
 
 
-def _compared(value: bytes, wanted: Wanted) -> Emitted | None:
+def _compared(value: bytes, wanted: WantedPrediction) -> WrittenPrediction | None:
     """Compare a prediction, in any format, with the wanted one; None: it is of another row or another model."""
     scores = scores_for(value, wanted.offset, wanted.learner)
     if scores is None:
         return None
     told = confidence_for(value, wanted.target)
     same = np.array(scores).tobytes() == wanted.score.tobytes() and same_confidence(told, wanted.confidence)
-    return Emitted(SAME if same else DIFFERS, scores, told)
+    return WrittenPrediction(SAME if same else DIFFERS, scores, told)
 
 
 def same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -23,8 +23,8 @@ from driftway.worker.settings.option_values import NO_COVERAGE, SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.monitoring.confidence import Emitted, LearnerConfidence
-from driftway.worker.state.monitoring.covering import covering_fields
+from driftway.worker.state.monitoring.confidence import LearnerConfidence, ModelOutput
+from driftway.worker.state.monitoring.coverage import coverage_fields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.columns import Integers
@@ -57,7 +57,7 @@ class PartitionRun:
     """Exchange records that are not delivered to the other partitions yet."""
     confidence: LearnerConfidence | None = None
     """What says how sure predictions are."""
-    emitted: Emitted | None = None
+    emitted: ModelOutput | None = None
     """What was emitted for the rows of the latest batch, with `confidence`."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
@@ -357,12 +357,12 @@ def _write(
     kind = evaluation.parts[0].learner.kind
     predictions = predicted_class(score, kind).tolist()
     flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
-    covering = covering_fields(evaluation.target, evaluation.coverage, score, evaluation.thresholds)
+    fields_of_coverage = coverage_fields(evaluation.target, evaluation.coverage, score, evaluation.thresholds)
     for i in np.flatnonzero(usable).tolist():
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
         probability = {} if evaluation.sure is None else {"probability": int(evaluation.sure[i]) / MILLION}
         said = {"score": flat[i], "prediction": predictions[i], **probability, "y": label}
-        line = {"row": first + i, **said, **covering(i), **tag}
+        line = {"row": first + i, **said, **fields_of_coverage(i), **tag}
         out.write(write_json(line) + b"\n")

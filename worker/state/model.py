@@ -37,7 +37,7 @@ MOST_BYTES = 32 * 2**20
 """Bytes of a batch's values and scores."""
 
 
-class Basis(NamedTuple):
+class StateContext(NamedTuple):
     """Of which model a saved state is, and where it stands."""
 
     settings: ModelSettings
@@ -57,7 +57,7 @@ class SavedState:
     """State of `driftway.worker.wire.rejections.RejectionWindow`, only for a rollback: not part of a snapshot."""
     calibration: int = NO_FORM
     """Form of the calibrators in it."""
-    basis: Basis | None = field(default=None, compare=False)
+    context: StateContext | None = field(default=None, compare=False)
     """None: the state was read from a snapshot."""
 
     @property
@@ -222,8 +222,8 @@ class Model:
         recent = None if self._rejection_window is None else self._rejection_window.save()
         waiting = () if self._pending is None else (self._pending.save(),)
         parts = (*(part.copy() for part in self.parts()), *waiting)
-        basis = Basis(self.settings, self.plan, offset)
-        return SavedState(self.schema, self.rows, parts, recent, self.form.calibration, basis)
+        context = StateContext(self.settings, self.plan, offset)
+        return SavedState(self.schema, self.rows, parts, recent, self.form.calibration, context)
 
     def load(self, saved: SavedState) -> None:
         """Restore a saved state bit for bit.

@@ -28,7 +28,7 @@ from driftway.worker.settings.option_values import NO_COVERAGE, LabelWait, Shari
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.plans.model_plan import ModelPlan
-from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, SnapshotContents
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED
@@ -54,7 +54,7 @@ class ModelFile:
     """
 
     name: str
-    contents: Contents
+    contents: SnapshotContents
     digest: str
     nbytes: int
 

@@ -15,7 +15,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import EVERY_MODEL
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.alarms import DriftAlarm
-from driftway.worker.state.monitoring.confidence import Emitted, as_written
+from driftway.worker.state.monitoring.confidence import ModelOutput, as_written
 from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
@@ -106,7 +106,7 @@ class Outputs:
 
 
 def encoded(
-    batch: Batch, emitted: Emitted, kind: str, settings: ModelSettings, plan: int, number: int = 0
+    batch: Batch, emitted: ModelOutput, kind: str, settings: ModelSettings, plan: int, number: int = 0
 ) -> BytesColumn:
     """Encode the predictions of model `number` in the output format.
 
@@ -160,7 +160,7 @@ def written_headers(
 
 def of_challengers(
     batch: Batch,
-    emitted: Sequence[Emitted],
+    emitted: Sequence[ModelOutput],
     kinds: Sequence[str],
     settings: ModelSettings,
     plan: int,

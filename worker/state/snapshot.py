@@ -123,7 +123,7 @@ def write(
 
 
 @dataclass(frozen=True)
-class Contents:
+class SnapshotContents:
     """The contents of a snapshot.
 
     Parameters
@@ -201,7 +201,7 @@ def read_planned(blob: bytes, make_model: Callable[[ModelPlan | None], Model]) -
     return PlannedSnapshot(model, *read(blob, model), header)
 
 
-def parse(blob: bytes) -> Contents:
+def parse(blob: bytes) -> SnapshotContents:
     """Parse a snapshot of any model.
 
     Raises
@@ -218,7 +218,7 @@ def parse(blob: bytes) -> Contents:
         raise ForeignSnapshot(NOT_UNDERSTOOD) from None
 
 
-def _parse(blob: bytes) -> Contents:
+def _parse(blob: bytes) -> SnapshotContents:
     """As `parse`, for a blob whose checksum matches."""
     header, state = _header(blob)
     fields = StoredFields(header, HEADER)
@@ -244,7 +244,8 @@ def _parse(blob: bytes) -> Contents:
     model.items("learners")
     for state_of_learner in model.items("states"):
         StoredFields(state_of_learner, "states")
-    return Contents(header, SavedState(schema, fields.integer("rows"), tuple(parts), calibration=_calibration(fields)))
+    saved = SavedState(schema, fields.integer("rows"), tuple(parts), calibration=_calibration(fields))
+    return SnapshotContents(header, saved)
 
 
 def _calibration(fields: StoredFields) -> int:
@@ -266,7 +267,7 @@ def _schema(fields: StoredFields, nbytes: int) -> Schema:
     return Schema(n_features, names)
 
 
-def load(contents: Contents, model: Model) -> None:
+def load(contents: SnapshotContents, model: Model) -> None:
     """Load a state into a model of the same identity.
 
     Raises

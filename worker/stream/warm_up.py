@@ -34,7 +34,7 @@ from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.factory import make_learner
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.monitoring.calibration import LearnerCalibration
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events, write_json
@@ -212,7 +212,7 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
 
 
 def _compile_calibration(settings: ModelSettings) -> None:
-    calibrated = Calibrated(make_learner(settings.specs[0], settings, _n_features(settings)), settings.window)
+    calibrated = LearnerCalibration(make_learner(settings.specs[0], settings, _n_features(settings)), settings.window)
     calibrated.calibrator.compile_kernels()
     calibrated.reliability.compile_kernels()
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from driftway.cli import main
 from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
 from driftway.producers.messages import Messages
-from driftway.producers.replay import Delivery, EncodedBlock, Replay, Report, Sent
+from driftway.producers.replay import Delivery, EncodedBlock, Replay, Report, SentCounts
 from driftway.producers.replay_position import ReplayPosition
 from driftway.producers.row_random import LABELS, LabelDropper, RowRandom, Shuffled
 from driftway.producers.selection import Selection
@@ -96,7 +96,7 @@ def test_a_replay_that_stops_within_a_block_counts_what_it_sent() -> None:
     late = DelayedLabels("2", 1, None)
     messages = late.interleave(Messages(0, 6, [b"row"] * 6), np.array([1.0, np.nan, 1.0, 1.0, 1.0, 1.0]))
     block = EncodedBlock(messages, np.zeros(6, np.bool_), np.array([True, False, True, True, True, True]))
-    sent = Sent()
+    sent = SentCounts()
     sent.add(block, 4)
     assert (sent.rows, sent.poison, sent.delayed_labels, sent.waiting_labels) == (4, 0, 1, 2)
     assert sent.bytes == 4 * 3 + len(b'{"id":0,"y":1}')

@@ -12,7 +12,7 @@ import click
 from driftway.learners.metrics.e_process import LEVEL, SIDES
 from driftway.worker.admin.cli.group_options import asked_partitions
 from driftway.worker.admin.cli.snapshot.tables import bars
-from driftway.worker.admin.state_admin.group_replay import Beginning, beginning
+from driftway.worker.admin.state_admin.group_replay import ReplayStart, beginning
 from driftway.worker.admin.state_admin.shared_history import require_as_shared
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, plan_run, replayed
 from driftway.worker.admin.state_admin.what_if import WhatIf
@@ -62,7 +62,7 @@ def evaluate_topic(given: dict[str, Any]) -> list[Row]:
 
 
 def repeated(
-    begins: Sequence[Beginning], history: PlanHistory, given: dict[str, Any], bars: ProgressFactory
+    begins: Sequence[ReplayStart], history: PlanHistory, given: dict[str, Any], bars: ProgressFactory
 ) -> list[Row]:
     """Repeat a history of plans on each partition.
 
@@ -95,7 +95,7 @@ def repeated(
     return rows
 
 
-def _first_model(begin: Beginning, history: PlanHistory, group: str) -> Model:
+def _first_model(begin: ReplayStart, history: PlanHistory, group: str) -> Model:
     """The models of the history's plan at the beginning of a replay."""
     worker, partition = begin.state.model, begin.source.partition
     history.require_possible(worker.settings)
@@ -117,7 +117,7 @@ def _first_model(begin: Beginning, history: PlanHistory, group: str) -> Model:
     return model
 
 
-def compared(begins: Sequence[Beginning], given: dict[str, Any], bars: ProgressFactory) -> list[Row]:
+def compared(begins: Sequence[ReplayStart], given: dict[str, Any], bars: ProgressFactory) -> list[Row]:
     """Compare other learners with the workers on each partition.
 
     Raises

@@ -26,7 +26,7 @@ POINTS_BACK = 60_000
 """Accuracy points read from before the first request, of all partitions together: a second of decoding."""
 
 
-class Reading(Protocol):
+class DashboardReader(Protocol):
     """What reads a group's topics into a dashboard."""
 
     def refresh(self, seconds: float) -> list[DashboardRow]:
@@ -79,7 +79,7 @@ class GroupView:
     """
 
     def __init__(
-        self, open_reading: Callable[[GroupDashboard], Reading], clock: Callable[[], float] = time.monotonic
+        self, open_reading: Callable[[GroupDashboard], DashboardReader], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._open_reading, self._clock = open_reading, clock
         self._lock = threading.Lock()

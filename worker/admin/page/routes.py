@@ -8,7 +8,7 @@ from importlib.resources import files
 from driftway import __version__
 from driftway.worker.admin.page.group_view import GroupView, open_group
 from driftway.worker.admin.page.own_figures import OwnFigures
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
 
 HTML = "text/html; charset=utf-8"
@@ -56,5 +56,5 @@ def page_routes(worker: Worker) -> tuple[Route, ...]:
 def _number(request: Request, name: str) -> int:
     text = request.query.get(name, "0")
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise Refused(400, f"{name} is a number: that of the answer before")
+        raise HttpError(400, f"{name} is a number: that of the answer before")
     return int(text)

@@ -25,7 +25,7 @@ from driftway.worker.wire.events import Records
 
 
 @dataclass(frozen=True)
-class Beginning:
+class ReplayStart:
     """Where a replay begins.
 
     Parameters
@@ -56,7 +56,7 @@ class Beginning:
 
 def beginning(
     source: GroupPartition, first: int | None, bars: ProgressFactory = no_progress, any_models: bool = False
-) -> Beginning | None:
+) -> ReplayStart | None:
     """Return where the replay of a partition begins; None if its group has committed nothing there.
 
     Parameters
@@ -89,23 +89,23 @@ def beginning(
         source.pointer
     )
     if first is not None:
-        return Beginning(source, history, state_at(source, first, bars), end)
+        return ReplayStart(source, history, state_at(source, first, bars), end)
     began = history.began
     if began is None:
         why = f"the history of {source} began with a state that was imported or kept"
     else:
         try:
-            return Beginning(source, history, state_at(source, began, bars), end)
+            return ReplayStart(source, history, state_at(source, began, bars), end)
         except CannotRestore as error:
             why = str(error)
         if any_models and source.low <= began and (state := _unlearned(source, began)) is not None:
-            return Beginning(source, history, state, end)
+            return ReplayStart(source, history, state, end)
     usable = [one.state_offset for one in history.snapshots if one.problem is None]
     earliest = min((offset for offset in usable if source.low <= offset <= end), default=None)
     if earliest is None:
         raise CannotRestore(why)
     note = f"the rows of {source} before offset {earliest} are left out: {why}"
-    return Beginning(source, history, state_at(source, earliest, bars), end, note)
+    return ReplayStart(source, history, state_at(source, earliest, bars), end, note)
 
 
 def _unlearned(source: GroupPartition, began: int) -> RebuiltState | None:
@@ -118,7 +118,7 @@ def _unlearned(source: GroupPartition, began: int) -> RebuiltState | None:
     return RebuiltState(Model(settings, source.partition), began, None, began, 0)
 
 
-def worker_pieces(begin: Beginning, run: PlanRun[Model], progress: Progress) -> Generator[Records, None, None]:
+def worker_pieces(begin: ReplayStart, run: PlanRun[Model], progress: Progress) -> Generator[Records, None, None]:
     """Yield the rows that the worker saw, as `replayed`; on the way check that the replay has the worker's own state.
 
     The check is at the snapshot that the committed offset points to.

@@ -16,7 +16,7 @@ import numpy as np
 
 from driftway.learners.metrics.e_process import SIDES, EProcess
 from driftway.learners.spec import Spec
-from driftway.worker.admin.state_admin.group_replay import Beginning, with_one_learner, worker_pieces
+from driftway.worker.admin.state_admin.group_replay import ReplayStart, with_one_learner, worker_pieces
 from driftway.worker.admin.state_admin.listing import Progress
 from driftway.worker.admin.state_admin.state_at_offset import plan_run
 from driftway.worker.errors import Failure, UsageFailure
@@ -25,7 +25,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import errors_of
-from driftway.worker.state.monitoring.emitted import EmittedFigures, Judged
+from driftway.worker.state.monitoring.emitted import EmittedFigures, LabelledPredictions
 from driftway.worker.state.monitoring.evidence import mean_e_value
 from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import PlannedModel
@@ -54,13 +54,13 @@ class Candidate:
 
     name: str
     settings: ModelSettings
-    total: Whole
+    total: AllPartitions
     figures: EmittedFigures | None = None
     champions: list[str] = field(default_factory=list)
     """The models of the predictions, in this order."""
     test: EProcess = field(default_factory=EProcess)
     """Whether it is better than the worker."""
-    _judged: Judged | None = None
+    _judged: LabelledPredictions | None = None
     _model: Model | None = None
 
     def attach(self, model: Model) -> None:
@@ -70,13 +70,13 @@ class Candidate:
         if self.figures is not None:
             self.figures.follow(model.champion)
 
-    def judged(self, model: Model, part: Records) -> tuple[Judged | None, int]:
+    def judged(self, model: Model, part: Records) -> tuple[LabelledPredictions | None, int]:
         """Let its model learn a piece; return the predictions that were judged, and how many events were rejected."""
         self._judged = None
         outputs = model.advance(part, emit=False)
         return self._judged, sum(not one.set_aside for one in outputs.rejected)
 
-    def errors(self, judged: Judged) -> Floats:
+    def errors(self, judged: LabelledPredictions) -> Floats:
         """Mistakes, or losses, of predictions: f8[m]."""
         assert self._model is not None  # noqa: S101
         return errors_of(judged.score, judged.y, self._model.champion.kind)
@@ -93,7 +93,7 @@ class Candidate:
 
 
 @dataclass
-class Whole:
+class AllPartitions:
     """The predictions of all partitions together."""
 
     window: int
@@ -104,7 +104,7 @@ class Whole:
     points: list[dict[str, Any]] = field(default_factory=list)
     """The test of each partition."""
 
-    def add(self, model: Model, judged: Judged) -> None:
+    def add(self, model: Model, judged: LabelledPredictions) -> None:
         """Count predictions of a model."""
         if self.figures is None:
             self.figures = EmittedFigures(model.champion, self.window)
@@ -126,15 +126,15 @@ class WhatIf:
 
     specs: Sequence[Spec]
     settings: ModelSettings
-    wholes: dict[str, Whole] = field(init=False)
+    wholes: dict[str, AllPartitions] = field(init=False)
     rows: list[dict[str, Any]] = field(default_factory=list)
     """A row for each partition and candidate."""
 
     def __post_init__(self) -> None:
         names = WORKER, *(spec.text for spec in self.specs)
-        self.wholes = {name: Whole(self.settings.window) for name in names}
+        self.wholes = {name: AllPartitions(self.settings.window) for name in names}
 
-    def add(self, begin: Beginning, progress: Progress) -> None:
+    def add(self, begin: ReplayStart, progress: Progress) -> None:
         """Replay a partition.
 
         Raises
@@ -165,7 +165,7 @@ class WhatIf:
                     compare(worker, judged, candidate, candidate.judged(one, part)[0])
         self._note(begin, [worker, *others], rejected)
 
-    def _note(self, begin: Beginning, candidates: Sequence[Candidate], rejected: int) -> None:
+    def _note(self, begin: ReplayStart, candidates: Sequence[Candidate], rejected: int) -> None:
         for candidate in candidates:
             figures, whole = candidate.figures, self.wholes[candidate.name]
             row = {
@@ -199,7 +199,7 @@ class WhatIf:
             yield row
 
 
-def require_same_features(begin: Beginning) -> None:
+def require_same_features(begin: ReplayStart) -> None:
     """Check that the worker's models have the same features all the way: other learners cannot follow their changes.
 
     Raises
@@ -217,7 +217,9 @@ def require_same_features(begin: Beginning) -> None:
         )
 
 
-def compare(worker: Candidate, emitted: Judged | None, other: Candidate, replayed: Judged | None) -> None:
+def compare(
+    worker: Candidate, emitted: LabelledPredictions | None, other: Candidate, replayed: LabelledPredictions | None
+) -> None:
     """Count on which rows a learner and the worker differ.
 
     Raises

@@ -11,7 +11,7 @@ from driftway.worker.kafka.log_reader.reader import ANY, open_reader
 ANSWER_SECONDS = 1.0
 
 
-class Group(NamedTuple):
+class GroupConfig(NamedTuple):
     """A group, and where it is: a `driftway.worker.kafka.client_config.ClientConfig`."""
 
     bootstrap: str
@@ -34,7 +34,7 @@ class CommittedOffsets:
         Number of partitions of the input.
     """
 
-    def __init__(self, group: Group, topic: str, partitions: int) -> None:
+    def __init__(self, group: GroupConfig, topic: str, partitions: int) -> None:
         self._places = [TopicPartition(topic, p) for p in range(partitions)]
         # read_committed would wait for commits in flight, of which there is always one
         self._reader = open_reader(group, ANY) if group.group else None

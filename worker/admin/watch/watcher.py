@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftway.worker.admin.watch.clocks import ClockReader
-from driftway.worker.admin.watch.commits import CommittedOffsets, Group
+from driftway.worker.admin.watch.commits import CommittedOffsets, GroupConfig
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
 from driftway.worker.admin.watch.recent_predictions import WINDOW
 from driftway.worker.admin.watch.topic_tail import (
@@ -74,7 +74,7 @@ class Watcher:
     ) -> None:
         self.dashboard = dashboard
         self._ends = LogEnds(bootstrap, passthrough)
-        group = Group(bootstrap, topics.group, dict(passthrough))
+        group = GroupConfig(bootstrap, topics.group, dict(passthrough))
         self._commits = CommittedOffsets(group, topics.input, counts[topics.input])
 
         def sizes(topic: str) -> dict[str, int]:

@@ -27,7 +27,7 @@ FALL_BACK = 8
 """Following records, more than half of them behind, after which it was the earlier ones that were ahead."""
 
 
-class Judged(NamedTuple):
+class CheckedStamps(NamedTuple):
     """Stamps, in ms, and what is wrong with them."""
 
     stamps: Integers
@@ -37,11 +37,11 @@ class Judged(NamedTuple):
     """i8[n]: the latest stamp that is in line, up to each record."""
 
 
-def judged(stamps: Integers, latest: int) -> Judged:
+def judged(stamps: Integers, latest: int) -> CheckedStamps:
     """Judge the stamps of consecutive records; `latest` is the last one in line before them, or NO_TIME."""
     verdicts, line = np.empty(len(stamps), np.int64), np.empty(len(stamps), np.int64)
     judge(stamps, latest, verdicts, line)
-    return Judged(stamps, verdicts, line)
+    return CheckedStamps(stamps, verdicts, line)
 
 
 @kernel

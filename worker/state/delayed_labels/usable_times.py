@@ -19,7 +19,7 @@ from driftway.worker.state.delayed_labels.stamps import (
     NO_TIME,
     OPEN,
     SLACK_MILLIS,
-    Judged,
+    CheckedStamps,
     judged,
 )
 from driftway.worker.wire.columns import Flags, Integers
@@ -66,7 +66,7 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
         The worker's clock in ms: it alone can tell a jump in time from a wrong stamp when no later event has come.
     """
     every = judged(np.concatenate([np.array(doubted, np.int64), times_of(events)]), line)
-    found = Judged(*(column[len(doubted) :] for column in every))
+    found = CheckedStamps(*(column[len(doubted) :] for column in every))
     stamps, is_open = found.stamps, found.verdicts == OPEN
     live = is_open & (np.abs(stamps - wall) <= LIVE_MILLIS)
     in_line = np.where(live, np.maximum(found.line, stamps), found.line)

@@ -16,7 +16,7 @@ from driftway.worker.wire.columns import Floats, Integers
 Count = Callable[[int, int], None]
 
 
-class Calibrated:
+class LearnerCalibration:
     """A calibrator, and the metrics of its probabilities.
 
     Parameters
@@ -41,7 +41,7 @@ class Calibrated:
         emitted = self.calibrator.calibrate(score, y, slot, waiting)
         return emitted, self.reliability.counter(emitted, predicted_class(score, self.kind), y)
 
-    def continue_from(self, before: Calibrated) -> None:
+    def continue_from(self, before: LearnerCalibration) -> None:
         """Go on where another one of the same learner stands; metrics as far as their window allows."""
         self.calibrator.state.memory[:] = before.calibrator.state.memory
         self.reliability.continue_from(before.reliability)

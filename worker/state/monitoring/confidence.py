@@ -15,8 +15,8 @@ from driftway.learners.metrics.calibrator import FORM
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.monitoring.calibration import Calibrated
-from driftway.worker.state.monitoring.covering import Covering
+from driftway.worker.state.monitoring.calibration import LearnerCalibration
+from driftway.worker.state.monitoring.coverage import LearnerCoverage
 from driftway.worker.wire.columns import NO_CONFIDENCE, Confidence, Floats, Integers
 
 Count = Callable[[int, int], None]
@@ -33,7 +33,7 @@ class Stateful(Protocol):
         """As `driftway.learners.learner.Learner.check_state`."""
 
 
-class Emitted(NamedTuple):
+class ModelOutput(NamedTuple):
     """What a model emits for n rows, or operations."""
 
     score: Floats
@@ -43,11 +43,11 @@ class Emitted(NamedTuple):
     threshold: Floats | None
     """f8[n]: as `driftway.learners.conformal.conformal.Conformal.emit` has them; None: no intervals or sets."""
 
-    def at(self, rows: Integers | None) -> Emitted:
+    def at(self, rows: Integers | None) -> ModelOutput:
         """Return what is emitted for some of them; None: for all."""
         if rows is None:
             return self
-        return Emitted(*(None if one is None else one[rows] for one in self))  # type: ignore[arg-type]  # score is not
+        return ModelOutput(*(None if one is None else one[rows] for one in self))  # type: ignore[arg-type]  # score is not
 
 
 class LearnerConfidence:
@@ -69,11 +69,11 @@ class LearnerConfidence:
 
     def __init__(self, learner: Learner, window: int, calibrated: bool, coverage: float, slots: int) -> None:
         with_probability = calibrated and learner.task != REGRESSION
-        self.calibrated = Calibrated(learner, window) if with_probability else None
-        self.covering = Covering(learner, coverage, window) if coverage else None
+        self.calibrated = LearnerCalibration(learner, window) if with_probability else None
+        self.coverage = LearnerCoverage(learner, coverage, window) if coverage else None
         self.probabilities = np.zeros(slots if with_probability else 0, np.int32)
         """i4[slots], of rows that wait."""
-        self.thresholds = self.covering.conformal.waiting(slots) if self.covering is not None else np.zeros((0, 0))
+        self.thresholds = self.coverage.conformal.waiting(slots) if self.coverage is not None else np.zeros((0, 0))
         """f8[slots, ..], likewise."""
 
     @property
@@ -82,8 +82,8 @@ class LearnerConfidence:
         found = list[Stateful]()
         if self.calibrated is not None:
             found += self.calibrated.calibrator, self.calibrated.reliability
-        if self.covering is not None:
-            found += self.covering.conformal, self.covering.metrics
+        if self.coverage is not None:
+            found += self.coverage.conformal, self.coverage.metrics
         return found
 
     @property
@@ -92,11 +92,11 @@ class LearnerConfidence:
         kept = list[NDArray[Any]]()
         if self.calibrated is not None:
             kept.append(self.probabilities)
-        if self.covering is not None:
+        if self.coverage is not None:
             kept.append(self.thresholds)
         return kept
 
-    def emit(self, score: Floats, y: Floats, slot: Integers = NO_SLOTS) -> tuple[Emitted, list[Count]]:
+    def emit(self, score: Floats, y: Floats, slot: Integers = NO_SLOTS) -> tuple[ModelOutput, list[Count]]:
         """Return what is emitted with scores, and ``count(start, end)`` functions, which add rows to the metrics.
 
         Parameters as of `driftway.learners.metrics.calibrator.Calibrator.calibrate`.
@@ -105,22 +105,22 @@ class LearnerConfidence:
         if self.calibrated is not None:
             sure, count = self.calibrated.emit(score, y, slot, self.probabilities)
             counts.append(count)
-        if self.covering is not None:
-            threshold, count = self.covering.emit(score, y, slot, self.thresholds)
+        if self.coverage is not None:
+            threshold, count = self.coverage.emit(score, y, slot, self.thresholds)
             counts.append(count)
-        return Emitted(score, sure, threshold), counts
+        return ModelOutput(score, sure, threshold), counts
 
     def points(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What an accuracy point says of probabilities, and of coverage."""
         sure = {} if self.calibrated is None else self.calibrated.reliability.point()
-        return sure, {} if self.covering is None else self.covering.metrics.point()
+        return sure, {} if self.coverage is None else self.coverage.metrics.point()
 
     def bins(self) -> dict[str, Any]:
         """The bins of probabilities, as in an accuracy point."""
         return {} if self.calibrated is None else {"reliability": self.calibrated.reliability.bins()}
 
     def begin_with(self, calibration: bytes) -> None:
-        """Begin with a calibrator's state from a model file, see `Calibrated.begin_with`."""
+        """Begin with a calibrator's state from a model file, see `LearnerCalibration.begin_with`."""
         if self.calibrated is not None:
             self.calibrated.begin_with(calibration)
 
@@ -128,8 +128,8 @@ class LearnerConfidence:
         """Go on where another one of the same learner stands; intervals or sets, if they have the same level."""
         if self.calibrated is not None and before.calibrated is not None:
             self.calibrated.continue_from(before.calibrated)
-        if self.covering is not None and self._has_level_of(before) and before.covering is not None:
-            self.covering.continue_from(before.covering)
+        if self.coverage is not None and self._has_level_of(before) and before.coverage is not None:
+            self.coverage.continue_from(before.coverage)
 
     def keep_waiting(self, slots: Integers, score: Floats, before: LearnerConfidence | None) -> None:
         """Keep what was emitted for the rows that wait in these slots, or emit it now where nothing was.
@@ -148,17 +148,17 @@ class LearnerConfidence:
             known = None if before is None or before.calibrated is None else before.probabilities[slots]
             told = self.calibrated.calibrator.calibrate(score, unlabelled) if known is None else known
             self.probabilities[slots] = told
-        if self.covering is not None:
+        if self.coverage is not None:
             if before is not None and self._has_level_of(before):
                 self.thresholds[slots] = before.thresholds[slots]
             else:
-                self.covering.conformal.emit(score, unlabelled, slots, self.thresholds)
+                self.coverage.conformal.emit(score, unlabelled, slots, self.thresholds)
 
     def adopt_waiting(self, own: Integers, other: LearnerConfidence, theirs: Integers) -> None:
         """Keep in the slots `own` what another one of the same learner has emitted for rows in its slots `theirs`."""
         if self.calibrated is not None and other.calibrated is not None:
             self.probabilities[own] = other.probabilities[theirs]
-        if self.covering is not None and self._has_level_of(other):
+        if self.coverage is not None and self._has_level_of(other):
             self.thresholds[own] = other.thresholds[theirs]
 
     def check_waiting(self, slots: Integers) -> None:
@@ -173,11 +173,11 @@ class LearnerConfidence:
             found = self.probabilities[slots]
             if ((found < 0) | (found >= MILLION)).any():
                 raise ValueError("a saved waiting row has a probability outside 0..1")
-        if self.covering is not None:
-            self.covering.conformal.check_waiting(self.thresholds[slots])
+        if self.coverage is not None:
+            self.coverage.conformal.check_waiting(self.thresholds[slots])
 
     def _has_level_of(self, other: LearnerConfidence) -> bool:
-        own, theirs = self.covering, other.covering
+        own, theirs = self.coverage, other.coverage
         return own is not None and theirs is not None and own.metrics.coverage == theirs.metrics.coverage
 
 
@@ -221,13 +221,13 @@ class ModelConfidence:
         """What is kept of each row that waits, [slots, ..] each."""
         return [kept for one in self.models for kept in one.waiting]
 
-    def emit(self, scores: Sequence[Floats], y: Floats, slot: Integers) -> tuple[list[Emitted], list[Count]]:
+    def emit(self, scores: Sequence[Floats], y: Floats, slot: Integers) -> tuple[list[ModelOutput], list[Count]]:
         """As `LearnerConfidence.emit`, for each learner."""
         found = [one.emit(score, y, slot) for one, score in zip(self.models, scores, strict=True)]
         return [emitted for emitted, _ in found], [count for _, counts in found for count in counts]
 
 
-def as_written(emitted: Emitted, n_classes: int) -> Confidence:
+def as_written(emitted: ModelOutput, n_classes: int) -> Confidence:
     """Return what predictions say of how sure they are; `n_classes` is 0 in regression."""
     _, sure, threshold = emitted
     if threshold is None:

@@ -18,7 +18,7 @@ from driftway.worker.wire.columns import Floats, Integers
 OF_PROBABILITIES = "log_loss", "brier"
 
 
-class Judged(NamedTuple):
+class LabelledPredictions(NamedTuple):
     """Predictions whose labels are known, in the order of the labels."""
 
     score: Floats
@@ -54,7 +54,7 @@ class EmittedFigures:
         self.rows = 0
         """Rows predicted."""
 
-    def observe(self, steps: OrderedBatch, score: Floats) -> Judged:
+    def observe(self, steps: OrderedBatch, score: Floats) -> LabelledPredictions:
         """Count a batch, score f8[ops, k] as emitted; return the predictions that were judged."""
         y, slot = self._counted(steps)
         (guesses,) = self._guesses.shared(len(y), 1)
@@ -62,9 +62,9 @@ class EmittedFigures:
         self._offline.observe(score, y)
         self.rows += len(y) if steps.row_operations is None else len(steps.row_operations)
         known = ~np.isnan(y)
-        return Judged(score[known], y[known], steps.batch.offsets[known])
+        return LabelledPredictions(score[known], y[known], steps.batch.offsets[known])
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: LabelledPredictions) -> None:
         """Count predictions of another partition; then only metrics that do not depend on the order mean anything."""
         self._metrics.observe(judged.score, judged.y)
         self._offline.observe(judged.score, judged.y)

@@ -13,7 +13,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows
 from driftway.worker.state.monitoring.alarms import DriftAlarm, DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
-from driftway.worker.state.monitoring.confidence import Emitted, ModelConfidence, Stateful
+from driftway.worker.state.monitoring.confidence import ModelConfidence, ModelOutput, Stateful
 from driftway.worker.state.monitoring.points import Figures, accuracy_points
 from driftway.worker.wire.columns import Floats
 
@@ -35,10 +35,10 @@ def newest_form(task: str) -> StateForm:
     return StateForm(True, ModelConfidence(task).form)
 
 
-class Observed(NamedTuple):
+class Observations(NamedTuple):
     """What came of a batch."""
 
-    models: list[Emitted]
+    models: list[ModelOutput]
     """What each model emits for the batch's operations."""
     alarms: list[DriftAlarm]
     points: list[tuple[bytes, bytes]]
@@ -130,7 +130,7 @@ class Monitors:
 
     def observe(
         self, steps: OrderedBatch, scores: list[Floats], experts: Experts, pending: PendingRows | None, tell: bool
-    ) -> Observed:
+    ) -> Observations:
         """Feed a batch to all that watches.
 
         Parameters
@@ -158,7 +158,7 @@ class Monitors:
             metrics.counter(score, batch.y, steps.slot, own)
             for metrics, score, own in zip(self.metrics, scores, guesses, strict=True)
         ] + self.tests.counters(scores, batch.y, batch.offsets)
-        found = Observed(emitted, alarms if tell else [], [])
+        found = Observations(emitted, alarms if tell else [], [])
         for number, piece in enumerate(steps.segments):
             for count in counters:
                 count(piece.start, piece.end)

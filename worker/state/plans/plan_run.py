@@ -10,7 +10,7 @@ from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.wire.events import Records
 
 
-class Planned(Protocol):
+class PlanFollower(Protocol):
     """What takes plans: `driftway.worker.state.model.Model`."""
 
     @property
@@ -21,7 +21,7 @@ class Planned(Protocol):
         """Return what goes on under the next plan."""
 
 
-M = TypeVar("M", bound=Planned)
+M = TypeVar("M", bound=PlanFollower)
 
 
 def followed(model: M, place: PlanPlace) -> M:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.stream.endpoint.routes import Refused, Request
+from driftway.worker.stream.endpoint.routes import HttpError, Request
 
 SHORTEST, LONGEST = 16, 4096
 CHALLENGE = (("WWW-Authenticate", "Bearer"),)
@@ -52,6 +52,6 @@ def require_token(request: Request, token: bytes | None) -> None:
         return
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not given:
-        raise Refused(401, "send the token in a header: Authorization: Bearer TOKEN", CHALLENGE)
+        raise HttpError(401, "send the token in a header: Authorization: Bearer TOKEN", CHALLENGE)
     if not hmac.compare_digest(given.strip().encode("utf-8", "replace"), token):
-        raise Refused(401, "this is not the token", CHALLENGE)
+        raise HttpError(401, "this is not the token", CHALLENGE)

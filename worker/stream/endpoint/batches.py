@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from driftway.worker.stream.endpoint.connection import Connection
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Response
 
 GATHER_SECONDS = 0.002
 """A batch begins with as many requests as the last one had, or this long after it. So under load they share what a call
 of the model costs, and who asks again only after the answer does not wait."""
 QUICK_BYTES = 1 << 14
 """Bodies up to this size together are answered in the server's thread, which serves nobody else meanwhile."""
-FAILED = Refused(500, "the worker failed to answer; its log says why")
+FAILED = HttpError(500, "the worker failed to answer; its log says why")
 
 Answer = Callable[[Sequence[Request]], list[Response]]
 

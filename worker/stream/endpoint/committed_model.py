@@ -15,14 +15,14 @@ import numpy as np
 from driftway.learners.engine.state import Bytes
 from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
 from driftway.learners.metrics.prequential import predicted_class
-from driftway.worker.state.model import Basis, Model, SavedState
-from driftway.worker.state.monitoring.confidence import Emitted, as_written
+from driftway.worker.state.model import Model, SavedState, StateContext
+from driftway.worker.state.monitoring.confidence import ModelOutput, as_written
 from driftway.worker.wire.codec import encode_predictions
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import LATE_LABEL, Batch, Records
 
 
-class Predicted(NamedTuple):
+class PredictionAnswers(NamedTuple):
     """The answers to some events, in their order."""
 
     offset: int
@@ -52,13 +52,13 @@ class CommittedModel:
 
     def predict(
         self, saved: SavedState, events: Sequence[bytes], keys: Sequence[bytes | None] | None = None
-    ) -> Predicted:
+    ) -> PredictionAnswers:
         """Predict events, each as if it came next.
 
         Parameters
         ----------
         saved : SavedState
-            A task's, with a schema and a basis.
+            A task's, with a schema and a context.
         events : sequence of bytes
             n events, as on the topic.
         keys : sequence of (bytes or None), or None
@@ -67,37 +67,37 @@ class CommittedModel:
         Raises
         ------
         ValueError
-            The state has no basis, or does not fit it.
+            The state has no context, or does not fit it.
         """
-        model, basis = self._at(saved)
+        model, context = self._at(saved)
         # What fills in missing values learns from each event, so several at once would see one another.
         size = 1 if model.imputer is not None else len(events)
         named = [None] * len(events) if keys is None else keys
         answers = [
             answer
             for start in range(0, len(events), size)
-            for answer in _predicted(model, basis, events[start : start + size], named[start : start + size])
+            for answer in _predicted(model, context, events[start : start + size], named[start : start + size])
         ]
-        return Predicted(basis.offset or 0, basis.plan.number, answers)
+        return PredictionAnswers(context.offset or 0, context.plan.number, answers)
 
-    def _at(self, saved: SavedState) -> tuple[Model, Basis]:
-        basis = saved.basis
-        if basis is None or basis.offset is None:
+    def _at(self, saved: SavedState) -> tuple[Model, StateContext]:
+        context = saved.context
+        if context is None or context.offset is None:
             raise ValueError("a state from which nothing can be predicted: it is not told where it stands")
-        if self._model is None or not self._goes_on(saved, basis):
-            self._model = Model(basis.settings, self._partition, self._group, basis.plan)
+        if self._model is None or not self._goes_on(saved, context):
+            self._model = Model(context.settings, self._partition, self._group, context.plan)
             self._model.load(saved)
             self._copied = _used(self._model)
         elif self._loaded is not saved:
             for place, memory in self._copied:
                 memory[:] = saved.parts[place]
         self._loaded = saved
-        return self._model, basis
+        return self._model, context
 
-    def _goes_on(self, saved: SavedState, basis: Basis) -> bool:
+    def _goes_on(self, saved: SavedState, context: StateContext) -> bool:
         """Whether a state is of the model that is loaded: then its bytes are all that differs."""
         last = self._loaded
-        if last is None or last.basis is None or last.basis.settings is not basis.settings:
+        if last is None or last.context is None or last.context.settings is not context.settings:
             return False
         if (last.schema, last.calibration, len(last.parts)) != (saved.schema, saved.calibration, len(saved.parts)):
             return False
@@ -112,8 +112,10 @@ def _used(model: Model) -> list[tuple[int, Bytes]]:
     return [(place, part) for place, part in enumerate(model.parts()) if any(part is one for one in used)]
 
 
-def _predicted(model: Model, basis: Basis, events: Sequence[bytes], keys: Sequence[bytes | None]) -> list[bytes | str]:
-    n, first = len(events), basis.offset or 0
+def _predicted(
+    model: Model, context: StateContext, events: Sequence[bytes], keys: Sequence[bytes | None]
+) -> list[bytes | str]:
+    n, first = len(events), context.offset or 0
     times = np.full(n, int(1000 * time.time()))
     # Each event gets an offset of its own, by which it is found again: that of the state, and those after it.
     records = Records(
@@ -128,7 +130,7 @@ def _predicted(model: Model, basis: Basis, events: Sequence[bytes], keys: Sequen
     settings = model.settings
     score, kind = emitted.score, model.champion.kind
     predicted, confidence = predicted_class(score, kind), as_written(emitted, settings.target.n_classes)
-    name, plan = settings.names[0], basis.plan.number
+    name, plan = settings.names[0], context.plan.number
     encoded = encode_predictions(batch, score, predicted, settings.target, name, plan, confidence)
     for row, text in zip(rows.tolist(), encoded.to_list(), strict=True):
         found[row] = text or b""
@@ -136,7 +138,7 @@ def _predicted(model: Model, basis: Basis, events: Sequence[bytes], keys: Sequen
     return found
 
 
-def predict_without_learning(model: Model, records: Records) -> tuple[Batch, Emitted]:
+def predict_without_learning(model: Model, records: Records) -> tuple[Batch, ModelOutput]:
     """Return decoded records, and what the champion emits for them; the model's state stays as it is.
 
     Parameters
@@ -148,8 +150,8 @@ def predict_without_learning(model: Model, records: Records) -> tuple[Batch, Emi
     """
     champion, sure = model.champion, model.monitors.confidence.models[0]
     touched = [] if model.imputer is None else [model.imputer.state.memory]
-    if sure.covering is not None:  # counts how many thresholds it has emitted
-        touched.append(sure.covering.conformal.state.memory)
+    if sure.coverage is not None:  # counts how many thresholds it has emitted
+        touched.append(sure.coverage.conformal.state.memory)
     before = [memory.copy() for memory in touched]
     try:
         batch = model.decode(records)

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 import h11
 
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, find, require_short
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route, find, require_short
 
 MOST_HEAD = 1 << 16
 """Most bytes of a request's first line and headers."""
@@ -20,7 +20,7 @@ MOST_DRAINED = 16 << 20
 """Most bytes that are read after a refusal. A client that still sends would see a reset connection, not the answer."""
 
 
-class Answering(Protocol):
+class ConnectionServer(Protocol):
     """What a connection needs of its server; all is called in the server's thread."""
 
     routes: tuple[Route, ...]
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         What answers.
     """
 
-    def __init__(self, server: Answering) -> None:
+    def __init__(self, server: ConnectionServer) -> None:
         self._server = server
         self._transport: asyncio.Transport
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
@@ -133,10 +133,10 @@ class Connection(asyncio.Protocol):
         try:
             while not (self._answering or self._unread or self._transport.is_closing()) and self._take():
                 pass
-        except Refused as refused:
+        except HttpError as refused:
             self._refuse(refused)
         except h11.RemoteProtocolError as error:
-            self._refuse(Refused(error.error_status_hint, f"this is not HTTP/1.1: {error}"))
+            self._refuse(HttpError(error.error_status_hint, f"this is not HTTP/1.1: {error}"))
         if not (self._answering or self._unread):
             self._ahead = 0
         if self._paused != (self._ahead > MOST_HEAD) and not self._transport.is_closing():
@@ -176,7 +176,7 @@ class Connection(asyncio.Protocol):
             headers[key] = f"{headers[key]}, {text}" if key in headers else text
         if {"Content-Length", "Transfer-Encoding"} <= headers.keys():
             # Somebody before this port may have gone by the other one, and taken the rest for the next request.
-            raise Refused(400, "a request has Content-Length or Transfer-Encoding, not both")
+            raise HttpError(400, "a request has Content-Length or Transfer-Encoding, not both")
         self._with_body = event.method != b"HEAD"
         method = event.method.decode() if self._with_body else "GET"
         route, query = find(self._server.routes, method, event.target.decode("latin-1"))
@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
             more = h11.InformationalResponse(status_code=100, headers=[], reason="Continue")
             self._transport.write(self._http.send(more) or b"")
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: HttpError) -> None:
         """Answer a request that is not read to its end, and drop what the client still sends."""
         self._asked = None
         self._write(refused.answer, keeps=False)

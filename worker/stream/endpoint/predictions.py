@@ -13,9 +13,9 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import SavedState
 from driftway.worker.stream.endpoint import description
 from driftway.worker.stream.endpoint.access import require_token
-from driftway.worker.stream.endpoint.committed_model import CommittedModel, Predicted
+from driftway.worker.stream.endpoint.committed_model import CommittedModel, PredictionAnswers
 from driftway.worker.stream.endpoint.key_hash import partition_of
-from driftway.worker.stream.endpoint.routes import JSON, Refused, Request, Response, Route, as_json
+from driftway.worker.stream.endpoint.routes import JSON, HttpError, Request, Response, Route, as_json
 from driftway.worker.stream.task.task import Task
 from driftway.worker.stream.worker import Worker
 from driftway.worker.wire.codec import PACKED, encode_events, parse_exactly, write_json
@@ -50,7 +50,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
         raise UsageFailure(f"--serve-predictions: requests have events in JSON or packed, not {settings.model.form}")
     if settings.model.output_form in BINARY_OUTPUTS:  # the loop does not compile what writes JSON
         encode_events(np.zeros((1, 1)), np.zeros(1), 0)
-    asking = Asking(worker, token)
+    asking = PredictionHandler(worker, token)
 
     def model(request: Request) -> Response:
         require_token(request, token)
@@ -77,7 +77,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
     return routes
 
 
-class Asking:
+class PredictionHandler:
     """Answers requests to a worker's models.
 
     Parameters
@@ -102,7 +102,7 @@ class Asking:
                 require_token(request, self._token)
                 wanted = parse_request(request, self._worker.settings, partitions)
                 of_partition.setdefault(wanted.partition, []).append((place, wanted))
-            except Refused as refused:
+            except HttpError as refused:
                 answers[place] = refused.answer
         for partition, asked in of_partition.items():
             responses = self._predict(partition, [wanted for _, wanted in asked])
@@ -114,12 +114,14 @@ class Asking:
         keys = [wanted.key for wanted in asked for _ in wanted.events]
         try:
             found = self._model_of(partition).predict(self._state(partition), events, keys)
-        except Refused as refused:
+        except HttpError as refused:
             return [refused.answer] * len(asked)
         except (Failure, ValueError) as error:
-            return [Refused(503, f"partition {partition} cannot predict now: {error}", SOON).answer] * len(asked)
+            return [HttpError(503, f"partition {partition} cannot predict now: {error}", SOON).answer] * len(asked)
         offset, plan, answers = found.offset, found.plan, iter(found.answers)
-        return [response_of(Predicted(offset, plan, list(islice(answers, len(one.events)))), one) for one in asked]
+        return [
+            response_of(PredictionAnswers(offset, plan, list(islice(answers, len(one.events)))), one) for one in asked
+        ]
 
     def model(self) -> dict[str, Any]:
         """Answer `/v1/model`: what this worker's partitions predict with."""
@@ -139,11 +141,11 @@ class Asking:
     def _state(self, partition: int) -> SavedState:
         task = self._worker.tasks.get(partition)
         if task is None:
-            raise Refused(421, f"partition {partition} is not this worker's: ask the one that has it")
+            raise HttpError(421, f"partition {partition} is not this worker's: ask the one that has it")
         if not task.running:
-            raise Refused(503, f"partition {partition} is being restored", SOON)
-        if task.saved.schema is None or task.saved.basis is None or task.saved.basis.offset is None:
-            raise Refused(503, f"partition {partition} has committed no event yet: there is no model", SOON)
+            raise HttpError(503, f"partition {partition} is being restored", SOON)
+        if task.saved.schema is None or task.saved.context is None or task.saved.context.offset is None:
+            raise HttpError(503, f"partition {partition} has committed no event yet: there is no model", SOON)
         return task.saved
 
     def _model_of(self, partition: int) -> CommittedModel:
@@ -159,7 +161,7 @@ def _of_task(task: Task) -> dict[str, Any]:
     return {
         "partition": task.partition,
         "state": task.state.value,
-        "offset": None if saved.basis is None else saved.basis.offset,
+        "offset": None if saved.context is None else saved.context.offset,
         "rows": saved.rows,
         "plan": model.plan.number,
         "champion": model.settings.names[0],
@@ -182,17 +184,17 @@ def parse_request(request: Request, settings: WorkerSettings, partitions: int) -
     """
     unknown = [name for name in request.query if name not in ("key", "partition")]
     if unknown:
-        raise Refused(400, f"there is no parameter {unknown[0][:40]}: only key and partition")
+        raise HttpError(400, f"there is no parameter {unknown[0][:40]}: only key and partition")
     partition = chosen_partition(request.query, partitions)
     key = request.query["key"].encode() if "key" in request.query else None
     if key is not None and len(key) > MAX_KEY:
-        raise Refused(400, f"the key has {len(key):,} bytes, more than {MAX_KEY:,}")
+        raise HttpError(400, f"the key has {len(key):,} bytes, more than {MAX_KEY:,}")
     expected = BYTES if settings.model.form == PACKED else JSON
     kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != expected:
-        raise Refused(415, f"the events of this group are sent as Content-Type: {expected}")
+        raise HttpError(415, f"the events of this group are sent as Content-Type: {expected}")
     if not request.body:
-        raise Refused(400, "the body is empty: it holds an event as on the topic")
+        raise HttpError(400, "the body is empty: it holds an event as on the topic")
     if expected == BYTES or request.body.lstrip()[:1] != b"[":
         return PredictionRequest([request.body], False, key, partition)
     return PredictionRequest(split_list(request.body), True, key, partition)
@@ -209,12 +211,12 @@ def split_list(body: bytes) -> list[bytes]:
     try:
         events = parse_exactly(body)
         if not events:
-            raise Refused(400, "the list has no events")
+            raise HttpError(400, "the list has no events")
         if len(events) > MOST_EVENTS:
-            raise Refused(413, f"the list has {len(events):,} events, more than {MOST_EVENTS:,}")
+            raise HttpError(413, f"the list has {len(events):,} events, more than {MOST_EVENTS:,}")
         return [write_json(event) for event in events]
     except (Reject, TypeError) as error:
-        raise Refused(400, f"the body is a list that cannot be read: {error}") from None
+        raise HttpError(400, f"the body is a list that cannot be read: {error}") from None
 
 
 def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
@@ -226,26 +228,26 @@ def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
         It names none, or one that there is not.
     """
     if partitions < 1:
-        raise Refused(503, "the number of partitions is not known yet", SOON)
+        raise HttpError(503, "the number of partitions is not known yet", SOON)
     if "partition" in query:
         text = query["partition"]
         if not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise Refused(400, "partition is a number")
+            raise HttpError(400, "partition is a number")
         if int(text) >= partitions:
-            raise Refused(404, f"there is no partition {int(text)}: the topic has {partitions}")
+            raise HttpError(404, f"there is no partition {int(text)}: the topic has {partitions}")
         return int(text)
     if "key" in query:
         return partition_of(query["key"].encode(), partitions)
     if partitions == 1:
         return 0
-    raise Refused(400, f"the topic has {partitions} partitions: say ?key=KEY of the event, or ?partition=N")
+    raise HttpError(400, f"the topic has {partitions} partitions: say ?key=KEY of the event, or ?partition=N")
 
 
-def response_of(found: Predicted, wanted: PredictionRequest) -> Response:
+def response_of(found: PredictionAnswers, wanted: PredictionRequest) -> Response:
     """Return the predictions as JSON; a refusal if the only event cannot be used."""
     (first, *_) = found.answers
     if not wanted.several and isinstance(first, str):
-        return Refused(422, f"the event would be rejected: {first}").answer
+        return HttpError(422, f"the event would be rejected: {first}").answer
     texts = [write_json({"error": one}) if isinstance(one, str) else one for one in found.answers]
     place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (wanted.partition, found.offset, found.plan)
     return Response(200, place + b",".join(texts) + b"]}")

@@ -47,7 +47,7 @@ class Route(NamedTuple):
     """Answers several requests at once, in their order, and is used instead of `answer`; it raises nothing."""
 
 
-class Refused(Exception):
+class HttpError(Exception):
     """A request that cannot be answered as asked.
 
     Parameters
@@ -87,17 +87,17 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
         parts = urlsplit(target)
         query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
     except ValueError as error:
-        raise Refused(400, f"the address cannot be read: {error}") from None
+        raise HttpError(400, f"the address cannot be read: {error}") from None
     path = unquote(parts.path)
     methods = [route.method for route in routes if route.path == path]
     if not methods:
         known = ", ".join(dict.fromkeys(route.path for route in routes))
-        raise Refused(404, f"there is no {path[:100]}; try {known}")
+        raise HttpError(404, f"there is no {path[:100]}; try {known}")
     for route in routes:
         if (route.method, route.path) == (method, path):
             return route, {name: values[-1] for name, values in query.items()}
     allowed = ", ".join(methods).replace("GET", "GET, HEAD")  # HEAD is answered as GET, without the body
-    raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
+    raise HttpError(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
 
 
 def require_short(length: int, limit: int) -> None:
@@ -109,4 +109,4 @@ def require_short(length: int, limit: int) -> None:
         It has more than `limit`.
     """
     if length > limit:
-        raise Refused(413, f"the body has {length:,} bytes, more than {limit:,}")
+        raise HttpError(413, f"the body has {length:,} bytes, more than {limit:,}")

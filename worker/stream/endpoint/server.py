@@ -19,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
 from driftway.worker.stream.endpoint.batches import FAILED, Batches
 from driftway.worker.stream.endpoint.connection import Connection
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 256
@@ -145,7 +145,7 @@ class _Server:
     def _work(self, connection: Connection, route: Route, request: Request) -> None:
         try:
             answer = route.answer(request)
-        except Refused as refused:
+        except HttpError as refused:
             answer = refused.answer
         except Exception:
             logging.getLogger("driftway").exception("a request was not answered")

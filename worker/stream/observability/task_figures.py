@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Figure(NamedTuple):
+class TaskGauge(NamedTuple):
     """A figure as Prometheus gets it, without the prefix of all metrics.
 
     Parameters
@@ -30,22 +30,26 @@ class Figure(NamedTuple):
 DELAY_ROWS = "label_delay_rows", "Input rows between a row and its label, of the last 1,000 labels, by quantile"
 DELAY_SECONDS = "label_delay_seconds", "Seconds from a row to its label, of the last 1,000 labels, by quantile"
 FIGURES = {
-    "waiting": Figure("rows_awaiting_labels", "Rows that are waiting for their labels"),
-    "never_labelled": Figure("rows_never_labelled", "Rows that stopped waiting before their label arrived"),
-    "delay_rows_median": Figure(*DELAY_ROWS, quantile="0.5"),
-    "delay_rows_p95": Figure(*DELAY_ROWS, quantile="0.95"),
-    "delay_ms_median": Figure(*DELAY_SECONDS, factor=0.001, quantile="0.5"),
-    "delay_ms_p95": Figure(*DELAY_SECONDS, factor=0.001, quantile="0.95"),
-    "wrong_timestamps": Figure(
+    "waiting": TaskGauge("rows_awaiting_labels", "Rows that are waiting for their labels"),
+    "never_labelled": TaskGauge("rows_never_labelled", "Rows that stopped waiting before their label arrived"),
+    "delay_rows_median": TaskGauge(*DELAY_ROWS, quantile="0.5"),
+    "delay_rows_p95": TaskGauge(*DELAY_ROWS, quantile="0.95"),
+    "delay_ms_median": TaskGauge(*DELAY_SECONDS, factor=0.001, quantile="0.5"),
+    "delay_ms_p95": TaskGauge(*DELAY_SECONDS, factor=0.001, quantile="0.95"),
+    "wrong_timestamps": TaskGauge(
         "wrong_timestamps", "Records whose timestamp does not fit those of the records around them"
     ),
-    "furthest_ms": Figure("wrong_timestamp_max_seconds", "Largest error of such a timestamp", 0.001),
-    "labels_waiting": Figure("label_topic_waiting_records", "Records of the label topic that are waiting for events"),
-    "labels_ahead_ms": Figure(
+    "furthest_ms": TaskGauge("wrong_timestamp_max_seconds", "Largest error of such a timestamp", 0.001),
+    "labels_waiting": TaskGauge(
+        "label_topic_waiting_records", "Records of the label topic that are waiting for events"
+    ),
+    "labels_ahead_ms": TaskGauge(
         "label_topic_ahead_seconds", "Timestamp of the newest label minus timestamp of the newest event", 0.001
     ),
-    "rounds": Figure("model_sharing_rounds", "Exchanges of models with other partitions since the partition began"),
-    "refused": Figure("model_sharing_refused_updates", "Updates since the restore that could not be merged"),
-    "incompatible": Figure("model_sharing_incompatible_updates", "Updates since the restore of incompatible learners"),
+    "rounds": TaskGauge("model_sharing_rounds", "Exchanges of models with other partitions since the partition began"),
+    "refused": TaskGauge("model_sharing_refused_updates", "Updates since the restore that could not be merged"),
+    "incompatible": TaskGauge(
+        "model_sharing_incompatible_updates", "Updates since the restore of incompatible learners"
+    ),
 }
 """Figure of `Task.clocks`, `Model.delay_metrics` or `ModelExchange.figures` -> its gauge."""

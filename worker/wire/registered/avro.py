@@ -25,7 +25,7 @@ from driftway.worker.wire.registered.avro_schema import kind_of
 from driftway.worker.wire.registered.framing import header
 from driftway.worker.wire.registered.pieces import (
     Constants,
-    Said,
+    PredictionColumns,
     Sureness,
     Words,
     class_texts,
@@ -86,7 +86,9 @@ def encode_predictions(
     if not len(score):
         return empty_column()
     constants = _constants(target, batch.partition, learner, plan, schema_id)
-    return encode_records(_write_records, constants, batch, Said(score, predicted, kind_of(target), confidence))
+    return encode_records(
+        _write_records, constants, batch, PredictionColumns(score, predicted, kind_of(target), confidence)
+    )
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)

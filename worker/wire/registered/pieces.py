@@ -49,7 +49,7 @@ class Constants(NamedTuple):
         return cls(as_text(front), as_text(middle), as_text(b"".join(texts)), cuts)
 
 
-class Said(NamedTuple):
+class PredictionColumns(NamedTuple):
     """What predictions say of n rows, and of how sure they are."""
 
     score: Floats
@@ -61,7 +61,9 @@ class Said(NamedTuple):
     confidence: Confidence
 
 
-def encode_records(kernel: Callable[..., None], constants: Constants, batch: Batch, said: Said) -> BytesColumn:
+def encode_records(
+    kernel: Callable[..., None], constants: Constants, batch: Batch, said: PredictionColumns
+) -> BytesColumn:
     """Write one record for each of n > 0 rows by a kernel, which gets arguments as that of `avro`."""
     (front, middle, words, cuts), (n, k) = constants, said.score.shape
     text, begins, ends = texts_of_ids(*batch.ids)

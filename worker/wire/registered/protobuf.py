@@ -17,7 +17,7 @@ from driftway.worker.wire.registered.framing import FIRST_MESSAGE, header
 from driftway.worker.wire.registered.pieces import (
     NUMBER_BYTES,
     Constants,
-    Said,
+    PredictionColumns,
     Sureness,
     Words,
     class_texts,
@@ -64,7 +64,9 @@ def encode_predictions(
     if not len(score):
         return empty_column()
     constants = _constants(target, batch.partition, learner, plan, schema_id)
-    return encode_records(_write_messages, constants, batch, Said(score, predicted, kind_of(target), confidence))
+    return encode_records(
+        _write_messages, constants, batch, PredictionColumns(score, predicted, kind_of(target), confidence)
+    )
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)

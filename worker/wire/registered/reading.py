@@ -18,7 +18,7 @@ from driftway.worker.wire.registered.varints import read_varint, unzigzag
 R = TypeVar("R")
 
 
-class Place(NamedTuple):
+class PredictionId(NamedTuple):
     """Which prediction it is."""
 
     partition: int
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     learner: str
 
 
-def read_place(value: bytes) -> Place:
+def read_place(value: bytes) -> PredictionId:
     """Read which prediction it is, in a value for which `is_registered` holds.
 
     Raises
@@ -37,10 +37,10 @@ def read_place(value: bytes) -> Place:
     """
     if form_of(value) == AVRO:
         _, partition, offset, _, learner = _decoded(AVRO, value, lambda record: AvroReader(record).head())
-        return Place(partition, offset, learner)
+        return PredictionId(partition, offset, learner)
     found = read_fields(value)
     try:
-        return Place(int(found["partition"]), int(found["offset"]), str(found["learner"]))
+        return PredictionId(int(found["partition"]), int(found["offset"]), str(found["learner"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"it has no {error}") from None
 

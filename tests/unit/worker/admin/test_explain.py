@@ -14,7 +14,14 @@ from driftway.learners.explain import baseline_of, explain
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.worker.admin.cli.snapshot.tables import confidence_text
-from driftway.worker.admin.explain import Emitted, Why, class_or_number, column_of_class, confidence_for, scores_for
+from driftway.worker.admin.explain import (
+    ExplainedPrediction,
+    WrittenPrediction,
+    class_or_number,
+    column_of_class,
+    confidence_for,
+    scores_for,
+)
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import encode_events, encode_predictions
 from driftway.worker.wire.columns import Confidence
@@ -181,7 +188,9 @@ def test_the_largest_contribution_comes_first() -> None:
     learner = trained("perceptron")
     found = explain(learner, ROW)
     names = ["a", "b", "c", "d"]
-    fields = Why("perceptron", 5, 1, None, 1, names, ROW, [found.score], found, "nowhere", Emitted("absent")).as_dict()
+    fields = ExplainedPrediction(
+        "perceptron", 5, 1, None, 1, names, ROW, [found.score], found, "nowhere", WrittenPrediction("absent")
+    ).as_dict()
     sizes = [abs(feature["contribution"]) for feature in fields["features"]]
     assert sizes == sorted(sizes, reverse=True)
     by_name = {feature["name"]: feature for feature in fields["features"]}

@@ -17,7 +17,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.monitoring.calibration import LearnerCalibration
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.monitoring.monitors import StateForm
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
@@ -43,7 +43,7 @@ def with_late_labels(rows: int = 120, by: int = 20) -> list[bytes]:
     return values
 
 
-def calibrated(model: Model) -> list[Calibrated]:
+def calibrated(model: Model) -> list[LearnerCalibration]:
     """What is behind each learner."""
     return [one.calibrated for one in model.monitors.confidence.models if one.calibrated is not None]
 

@@ -177,8 +177,8 @@ def test_a_plan_begins_coverage_at_its_place_and_ends_it() -> None:
     written, _ = run(begun, values[100:150], [], 100)
     assert written[0]["set"] == [0, 1], "no labels yet"
     waited = begun.monitors.confidence.models[0]
-    assert waited.covering is not None
-    assert 0 < waited.covering.conformal.state["labels"][0] < len(values)
+    assert waited.coverage is not None
+    assert 0 < waited.coverage.conformal.state["labels"][0] < len(values)
     assert any(len(record["set"]) == 1 for record in written)
     blob = snapshot.write(begun, begun.save(), 150)
     again = Model(settings, 3, plan=planned(settings, 0, 1, coverage=LEVEL))

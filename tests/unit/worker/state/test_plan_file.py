@@ -17,7 +17,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.emitted import EmittedFigures, Judged
+from driftway.worker.state.monitoring.emitted import EmittedFigures, LabelledPredictions
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.plan_file import read_history
 from driftway.worker.state.plans.plan_run import PlanRun
@@ -142,7 +142,7 @@ def test_a_run_applies_each_plan_at_its_offset_however_the_rows_are_cut() -> Non
         assert read_plans == [2, 3, 4]
 
 
-def listened(model: Model, figures: list[EmittedFigures], judged: list[Judged]) -> None:
+def listened(model: Model, figures: list[EmittedFigures], judged: list[LabelledPredictions]) -> None:
     """Let figures count what a model emits."""
 
     def hear(steps: OrderedBatch, scores: list[Any]) -> None:
@@ -159,7 +159,7 @@ def test_figures_of_emitted_predictions_equal_those_of_accuracy_points(wait: str
     """Also where waiting rows use the same places again within a batch."""
     settings = model_settings("dfop:mu=0.01", wait=None if wait is None else LabelWait.parse(wait))
     values = late_stream(LATE, seed=3)
-    model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[Judged]()
+    model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[LabelledPredictions]()
     listened(model, figures, judged)
     outputs = [model.advance(part) for part in pieces(records(values), [7, 300, 301, 650])]
     point, real = figures[0].point(), model.latest_points()["dfop:mu=0.01"]
@@ -175,7 +175,7 @@ def test_labels_of_rows_from_before_do_not_count() -> None:
     cut = 500
     before = {str(name) for name, value in zip(ids[:cut], whole.values, strict=False) if b'"x"' in (value or b"")}
     for cuts in ([cut], [cut, cut + 3, cut + 90, 900]):
-        model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[Judged]()
+        model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[LabelledPredictions]()
         parts = pieces(whole, cuts)
         model.advance(parts[0])
         listened(model, figures, judged)
@@ -189,7 +189,7 @@ def test_labels_of_rows_from_before_do_not_count() -> None:
 
 def test_probabilities_of_different_kinds_have_no_common_loss() -> None:
     logistic = Model(model_settings("ogd_logistic"), 1)
-    figures, judged = list[EmittedFigures](), list[Judged]()
+    figures, judged = list[EmittedFigures](), list[LabelledPredictions]()
     listened(logistic, figures, judged)
     logistic.advance(records(events(100), partition=1))
     assert figures[0].point()["log_loss"] > 0.0

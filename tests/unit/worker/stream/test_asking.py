@@ -12,7 +12,7 @@ from driftway.worker.cli.serve_options import checked_token
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.endpoint.access import is_loopback, read_token, require_token
-from driftway.worker.stream.endpoint.committed_model import Predicted
+from driftway.worker.stream.endpoint.committed_model import PredictionAnswers
 from driftway.worker.stream.endpoint.description import STATUSES, document, operations
 from driftway.worker.stream.endpoint.key_hash import murmur2, partition_of
 from driftway.worker.stream.endpoint.predictions import (
@@ -22,7 +22,7 @@ from driftway.worker.stream.endpoint.predictions import (
     parse_request,
     response_of,
 )
-from driftway.worker.stream.endpoint.routes import Refused, Request, Route, as_json, find, require_short
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Route, as_json, find, require_short
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import model_settings
@@ -40,7 +40,7 @@ def asked(query: dict[str, str], body: bytes, partitions: int = 4, **headers: st
 
 
 def refusal(*given: Any, **named: Any) -> tuple[int, str]:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpError) as refused:
         asked(*given, **named)
     assert json.loads(refused.value.answer.body) == {"error": refused.value.sentence}
     assert refused.value.status in STATUSES
@@ -94,7 +94,7 @@ def test_a_single_event_is_kept_unchanged_and_a_list_is_split() -> None:
 def test_an_invalid_request_is_refused(query: dict[str, str], body: bytes, status: int, sentence: str) -> None:
     found = refusal(query, body)
     assert found[0] == status
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(HttpError, match=sentence):
         asked(query, body)
 
 
@@ -104,15 +104,17 @@ def test_other_content_types_and_unknown_partitions_are_refused() -> None:
     packed = WorkerSettings("localhost:9092", "E", "g", model_settings("arow", form=PACKED))
     raw = Request({}, {"Content-Type": "application/octet-stream"}, b"[\x01")
     assert parse_request(raw, packed, 1) == PredictionRequest([b"[\x01"], False, None, 0)
-    with pytest.raises(Refused, match="application/octet-stream"):
+    with pytest.raises(HttpError, match="application/octet-stream"):
         parse_request(Request({}, JSON_KIND, b"{}"), packed, 1)
 
 
 def test_an_event_that_would_be_rejected_is_answered_with_the_reason() -> None:
-    one = Predicted(5, 2, ["not JSON"])
+    one = PredictionAnswers(5, 2, ["not JSON"])
     alone = response_of(one, PredictionRequest([b"?"], False, None, 0))
     assert (alone.status, json.loads(alone.body)) == (422, {"error": "the event would be rejected: not JSON"})
-    several = response_of(Predicted(5, 2, ["not JSON", b'{"id":1.0}']), PredictionRequest([b"?", b""], True, None, 3))
+    several = response_of(
+        PredictionAnswers(5, 2, ["not JSON", b'{"id":1.0}']), PredictionRequest([b"?", b""], True, None, 3)
+    )
     assert several.body == b'{"partition":3,"offset":5,"plan":2,"predictions":[{"error":"not JSON"},{"id":1.0}]}'
 
 
@@ -124,11 +126,11 @@ def test_a_request_needs_the_right_token(tmp_path: Path) -> None:
         require_token(Request({}, {"Authorization": given}), token)
     require_token(Request({}, {}), None)
     for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": f"Basic {TOKEN}"}):
-        with pytest.raises(Refused, match="send the token") as refused:
+        with pytest.raises(HttpError, match="send the token") as refused:
             require_token(Request({}, headers), token)
         assert (refused.value.status, refused.value.headers) == (401, (("WWW-Authenticate", "Bearer"),))
     for wrong in (TOKEN[:-1], f"{TOKEN}x", "\u00e9" * 20):
-        with pytest.raises(Refused, match="not the token"):
+        with pytest.raises(HttpError, match="not the token"):
             require_token(Request({}, {"Authorization": f"Bearer {wrong}"}), token)
     for content in (b"", b"short", b"two words are no token", b"\xff" * 20, b"x" * 5000):
         file.write_bytes(content)
@@ -159,17 +161,17 @@ def test_predictions_are_off_and_need_a_token_beyond_loopback(tmp_path: Path) ->
 
 def test_long_bodies_and_unknown_routes_and_methods_are_refused() -> None:
     require_short(7, 7)
-    with pytest.raises(Refused, match="the body has 8 bytes, more than 7") as refused:
+    with pytest.raises(HttpError, match="the body has 8 bytes, more than 7") as refused:
         require_short(8, 7)
     assert refused.value.status == 413
     routes = (Route("POST", "/v1/predict", lambda _: as_json({})), Route("GET", "/", lambda _: as_json({})))
     assert find(routes, "POST", "/v1/predict?key=a%20b&key=c&partition=")[1] == {"key": "c", "partition": ""}
     for method, path, status in (("GET", "/v1/predict", 405), ("GET", "/v1", 404), ("POST", "/?" + 30 * "a&", 400)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(HttpError) as refused:
             find(routes, method, path)
         assert refused.value.status == status, path
     for method, path, allowed in (("GET", "/v1/predict", "POST"), ("POST", "/", "GET, HEAD")):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(HttpError) as refused:
             find(routes, method, path)
         assert refused.value.headers == (("Allow", allowed),)
 

@@ -13,7 +13,7 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.stream.endpoint.committed_model import CommittedModel
-from driftway.worker.stream.endpoint.predictions import Asking
+from driftway.worker.stream.endpoint.predictions import PredictionHandler
 from driftway.worker.stream.endpoint.routes import Request
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import LATE_LABEL, Target
@@ -59,8 +59,8 @@ def learned(settings: ModelSettings, values: list[bytes]) -> tuple[Model, SavedS
 def emitted(model: Model, saved: SavedState, event: bytes) -> bytes:
     """What the worker emits for an event at the state's offset; the model is as before."""
     model.load(saved)
-    assert saved.basis is not None
-    outputs = model.advance(records([event], first=saved.basis.offset or 0))
+    assert saved.context is not None
+    outputs = model.advance(records([event], first=saved.context.offset or 0))
     model.load(saved)
     (only,) = outputs.predictions.to_list()
     return only or b""
@@ -137,8 +137,8 @@ def test_requests_answered_together_get_the_same_answers_as_alone(name: str) -> 
         Request({"partition": "4"}, headers, values[0]),
         Request({"key": "k"}, headers, values[0]),
     ]
-    together = Asking(worker, TOKEN.encode()).predict(asked)
-    assert together == [answer for one in asked for answer in Asking(worker, TOKEN.encode()).predict([one])]
+    together = PredictionHandler(worker, TOKEN.encode()).predict(asked)
+    assert together == [answer for one in asked for answer in PredictionHandler(worker, TOKEN.encode()).predict([one])]
     assert [answer.status for answer in together[3:8]] == [422, 401, 503, 421, 404]
     for request, answer in zip(asked, together, strict=True):
         if answer.status == 200 and "key" not in request.query:

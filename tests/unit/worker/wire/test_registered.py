@@ -46,7 +46,7 @@ from driftway.worker.wire.registered.framing import (
 )
 from driftway.worker.wire.registered.json_schema import json_schema
 from driftway.worker.wire.registered.protobuf_schema import protobuf_schema
-from driftway.worker.wire.registered.reading import AvroReader, Place, read_fields, read_place
+from driftway.worker.wire.registered.reading import AvroReader, PredictionId, read_fields, read_place
 from driftway.worker.wire.scanner import NO_TIME
 from tests.support.examples import examples
 from tests.unit.worker.rows import Array, drifting, model_settings, records
@@ -186,7 +186,7 @@ def test_predictions_are_read_by_fastavro_and_protobuf(name: str) -> None:
                 assert [ours["prediction"], ours["y"]] == [
                     as_number(v) if isinstance(v, str) else v for v in (wanted["prediction"], label)
                 ]
-            assert read_place(value) == read_place(other) == Place(300, int(batch.offsets[i]), "arow:C=0.1, é")
+            assert read_place(value) == read_place(other) == PredictionId(300, int(batch.offsets[i]), "arow:C=0.1, é")
 
 
 @examples(150)
@@ -259,7 +259,7 @@ def test_json_has_the_header_and_fits_its_schema(name: str) -> None:
                 found = orjson.loads(one or b"")
                 check.validate(found)
                 assert read_fields(value) == found == fields(value)
-                assert read_place(value) == Place(300, found["offset"], "pa1")
+                assert read_place(value) == PredictionId(300, found["offset"], "pa1")
     found["kappa"] = 1
     assert not check.is_valid(found), "no other fields"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from driftway.worker.admin.explain import Why
+    from driftway.worker.admin.explain import ExplainedPrediction
     from driftway.worker.admin.state_admin.listing import SnapshotList
     from driftway.worker.admin.state_admin.source import GroupPartition
     from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory
@@ -173,7 +173,7 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
     _say(console, f"metrics: {metrics}")
 
 
-def print_why(why: Why) -> None:
+def print_why(why: ExplainedPrediction) -> None:
     """Print the explanation of a prediction, the largest contribution first."""
     console, e = wide_console(), why.explanation
     sure = f", {confidence_text(why.confidence)}" if why.confidence else ""
@@ -212,7 +212,7 @@ SAID = {
     "absent": "its prediction is not in its topic (any more)",
     "not yet predicted": "the group has not predicted it yet",
 }
-"""Verdict of `driftway.worker.admin.explain.Emitted` -> text."""
+"""Verdict of `driftway.worker.admin.explain.WrittenPrediction` -> text."""
 
 
 def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = None) -> Table:

@@ -53,7 +53,7 @@ SHOWN_LABEL = 40
 """Most characters of a label in a reason."""
 
 
-class Converted(NamedTuple):
+class ConvertedColumns(NamedTuple):
     """Columns of n events."""
 
     X: Floats
@@ -107,7 +107,7 @@ class ColumnConverter:
         reasons: dict[int, str],
         nested: Nested,
         labels: NDArray[np.bool_] | None = None,
-    ) -> Converted:
+    ) -> ConvertedColumns:
         """Convert all events; unusable ones get a reason unless they have one.
 
         `nested` has the lists and objects in cells of features that hash them. Features of `labels` are ignored.
@@ -145,7 +145,7 @@ class ColumnConverter:
             self._note(codes, reasons)
         y, unusable = self._labels(cells, text)
         times.to_millis(t)
-        return Converted(X, y, t, {i: reason for i, reason in unusable.items() if i not in reasons})
+        return ConvertedColumns(X, y, t, {i: reason for i, reason in unusable.items() if i not in reasons})
 
     @staticmethod
     def _now(records: Records, t: Integers) -> Integers:

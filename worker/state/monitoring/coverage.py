@@ -18,7 +18,7 @@ from driftway.worker.wire.events import REGRESSION, Target
 Count = Callable[[int, int], None]
 
 
-class Covering:
+class LearnerCoverage:
     """The thresholds of a learner's intervals or sets, and the metrics of their coverage.
 
     Parameters
@@ -50,13 +50,13 @@ class Covering:
         threshold = self.conformal.emit(score, y, slot, waiting)
         return threshold, self.metrics.counter(score, threshold, y)
 
-    def continue_from(self, before: Covering) -> None:
+    def continue_from(self, before: LearnerCoverage) -> None:
         """Go on where another one of the same learner and level stands; metrics as far as their window allows."""
         self.conformal.state.memory[:] = before.conformal.state.memory
         self.metrics.continue_from(before.metrics)
 
 
-def covering_fields(
+def coverage_fields(
     target: Target, coverage: float | None, score: Floats, threshold: Floats
 ) -> Callable[[int], dict[str, Any]]:
     """Return row of a block -> ``low`` and ``high``, None without end, or ``set``: indices of classes.
