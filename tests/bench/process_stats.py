@@ -24,7 +24,7 @@ from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
 from driftway.worker.kafka.topics import Topics
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 
 ANSWER_SECONDS = 20.0
 START_SECONDS = 240.0

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.wire import codec, packed
 from tests.support.audit import tampered
 from tests.support.fault_scenario import LEARNER, OUTPUTS, FaultScenario

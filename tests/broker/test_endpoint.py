@@ -23,7 +23,8 @@ from driftway.learners.engine.kernel_cache import FOLDER
 from driftway.worker.kafka.client_config import NATIVE
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key
-from driftway.worker.state.snapshot import Pointer, read_snapshot_header
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
+from driftway.worker.state.snapshot import read_snapshot_header
 from driftway.worker.stream.endpoint.server import MAX_CONNECTIONS, REQUEST_SECONDS
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all

@@ -19,9 +19,9 @@ from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.columns import ListColumn
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, committed_place, snapshots

@@ -17,9 +17,10 @@ from driftway.learners.spec import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.snapshot import Pointer, read_snapshot_header
+from driftway.worker.state.snapshot import read_snapshot_header
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records

@@ -15,8 +15,9 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import Pointer, read_snapshot_header
+from driftway.worker.state.snapshot import read_snapshot_header
 from driftway.worker.stream.relearning.relearner import owned
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json

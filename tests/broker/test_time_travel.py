@@ -22,9 +22,9 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import ErrorAction, classify
 from driftway.worker.state import model_file
 from driftway.worker.state.changelog.record_keys import chunk_key, mark_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.columns import ListColumn

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from tests.support.audit import Auditor, bits
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all

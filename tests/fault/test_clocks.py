@@ -9,7 +9,7 @@ import numpy as np
 from confluent_kafka import Producer
 
 from driftway.worker.kafka.client_config import quiet
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from tests.support.audit import Auditor
 from tests.support.clock_jumps import HOUR, ClockJumpDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario

@@ -26,13 +26,13 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.changelog.ownership import read_claim
 from driftway.worker.state.changelog.record_keys import emission_key, plan_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_mark
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.model_sharing.exchange_record import read_record_header, with_current_names
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.plan_topic import parse_plan
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.events import REGRESSION, Target
 from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema

@@ -9,7 +9,6 @@ provenance instead.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
-from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Reject, Schema
 
@@ -32,8 +31,6 @@ MAGIC = b"DWT1"
 FORMAT = 2
 """States of format 1 were computed with the C library's exp, log and the like, whose bits differ between machines."""
 DIGEST_BYTES = 16
-AT_LEAST_ONCE_SUFFIX = ":plain"
-"""Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
 HEADER = "the header"
@@ -50,38 +47,6 @@ class DamagedSnapshot(BadSnapshot):
 
 class ForeignSnapshot(BadSnapshot):
     """It is intact, but of another model or a newer format: the user changed something and must say what to do."""
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """Where a partition's newest snapshot is: kept in the metadata text of the committed offset.
-
-    Parameters
-    ----------
-    first : int
-        Offset of the first chunk in the snapshot topic.
-    chunks : int
-        Number of chunks, at consecutive records.
-    state_offset : int
-        S, the input offset of the state.
-    """
-
-    first: int
-    chunks: int
-    state_offset: int
-
-    def text(self) -> str:
-        """The pointer as metadata text."""
-        return f"driftway1:{self.first}:{self.chunks}:{self.state_offset}"
-
-    @classmethod
-    def parse(cls, text: str | None) -> Pointer | None:
-        """Parse metadata text; None if it is not a pointer (someone else committed the offset)."""
-        number = "([0-9]{1,19})"
-        pattern = rf"driftway1:{number}:{number}:{number}(?:{AT_LEAST_ONCE_SUFFIX}(:.*)?)?"
-        found = re.fullmatch(pattern, text or "")
-        numbers = [] if found is None else [int(one) for one in found.groups()[:3]]
-        return cls(*numbers) if numbers and max(numbers) <= LARGEST else None
 
 
 def write(

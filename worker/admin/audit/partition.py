@@ -40,13 +40,14 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offse
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.state.changelog.emission import Emissions
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.plans.plan_topic import with_state
-from driftway.worker.state.snapshot import Pointer, first_difference
+from driftway.worker.state.snapshot import first_difference
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import key_of
 from driftway.worker.wire.events import Records

@@ -25,7 +25,7 @@ from driftway.worker.kafka.error_handling import TimedOut, query
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.stream.task.committing.exactly_once import (
     TRANSACTION_TIMEOUT_MS,
     not_yet,

@@ -17,10 +17,11 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.record_keys import is_mark_key, is_plan_key
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader
+from driftway.worker.state.snapshot import BadSnapshot, SnapshotHeader
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 

@@ -15,10 +15,11 @@ from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import present_topics
 from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
 from driftway.worker.state.plans.model_plan import FIRST
-from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
+from driftway.worker.state.snapshot import DamagedSnapshot
 from driftway.worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))

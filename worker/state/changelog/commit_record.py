@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings.option_values import CHAMPION_ONLY
 from driftway.worker.state.changelog.emission import emitted_of
+from driftway.worker.state.changelog.snapshot_pointer import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import FIRST
-from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import (
     LARGEST,
     Malformed,

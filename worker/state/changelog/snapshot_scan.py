@@ -32,10 +32,11 @@ from driftway.worker.state.changelog.record_keys import (
     new_topic_key,
 )
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
+from driftway.worker.state.snapshot import DamagedSnapshot
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number
 from driftway.worker.wire.codec import write_json
 

@@ -16,7 +16,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, TimedOut
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.state.changelog.input_count import require_topics
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.task.committing.pending_commit import PendingCommit
 from driftway.worker.stream.task.task import Task

@@ -14,6 +14,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, open_reader, partitions_of
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import unpack
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
@@ -22,7 +23,7 @@ from driftway.worker.state.plans.model_plan import ModelPlan, first_plan
 from driftway.worker.state.plans.next_plan import can_continue, restarted
 from driftway.worker.state.plans.plan_topic import PlanWriter, WrittenMeanwhile, known_plans
 from driftway.worker.state.plans.transition import why_not
-from driftway.worker.state.snapshot import BadSnapshot, Pointer
+from driftway.worker.state.snapshot import BadSnapshot
 
 OTHERS_SECONDS = 5.0
 """How long a worker that another worker has kept from writing waits for that worker's plan before it tries again."""

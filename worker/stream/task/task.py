@@ -16,6 +16,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import InputCount
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.pending_rows import WRONG_STAMPS
 from driftway.worker.state.model import Model, SavedState
@@ -23,7 +24,6 @@ from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.committing.commit_request import CommitRequest

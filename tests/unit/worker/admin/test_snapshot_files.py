@@ -16,8 +16,8 @@ from driftway.worker.admin.state_admin.description import INTERCEPT, describe
 from driftway.worker.admin.state_admin.listing import HistoryMark, SnapshotList, StoredSnapshot
 from driftway.worker.admin.state_admin.source import GroupPartition, settings_for
 from driftway.worker.state import model_file
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import drifting, model_settings, records

@@ -13,8 +13,8 @@ from driftway.worker.admin.state_admin.state_at_offset import RebuiltState, requ
 from driftway.worker.errors import CannotRestore, Failure, UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key, mark_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.packed import encode_events as pack_events
 from driftway.worker.wire.schema.schema import EventSchema

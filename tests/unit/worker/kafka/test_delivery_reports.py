@@ -13,7 +13,7 @@ from driftway.worker.kafka.confluent.delivery_reports import DeliveryReports
 from driftway.worker.kafka.error_handling import DeliveryFailed, ErrorAction, UnconfirmedDelivery
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 
 
 def message(offset: int, topic: str = "t") -> Any:

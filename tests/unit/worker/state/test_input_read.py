@@ -10,9 +10,9 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.input_count import InputCount, RecordsDiffer, TopicRecreated, require_topics
 from driftway.worker.state.changelog.new_topic import NewTopic
+from driftway.worker.state.changelog.snapshot_pointer import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from tests.unit.worker.rows import model_settings
 
 READS = [InputRead(0, 40, "MsOKmXRvQDizz15mW_lP-w", "lD0ctvYnRT-PpAL-DOaXjw"), InputRead(7, 0, "a"), InputRead(7, 3)]

@@ -12,8 +12,9 @@ import pytest
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog import record_keys
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, ForeignSnapshot
 from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
 from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Target

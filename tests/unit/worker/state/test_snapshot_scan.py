@@ -7,8 +7,9 @@ import pytest
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.changelog.record_keys import commit_record_key, is_mark_key, mark_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import MAX_CANDIDATES, UNKNOWN, SnapshotScan
-from driftway.worker.state.snapshot import Pointer, SnapshotHeader
+from driftway.worker.state.snapshot import SnapshotHeader
 from driftway.worker.state.stored_fields import split_chunks
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned

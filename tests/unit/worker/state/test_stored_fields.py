@@ -12,10 +12,10 @@ from driftway.worker.errors import CannotRestore, Failure
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.ownership import read_claim
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.wire.events import Schema
 from tests.unit.worker.rows import events, model_settings, records

@@ -8,9 +8,9 @@ from typing import Any
 from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult

@@ -11,7 +11,7 @@ import pytest
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
-from driftway.worker.state.snapshot import Pointer
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.stream.background import call as calls
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.background.commits import PendingCommits

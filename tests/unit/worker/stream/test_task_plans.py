@@ -10,9 +10,9 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import events, records, wire

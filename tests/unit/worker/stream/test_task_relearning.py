@@ -7,10 +7,10 @@ import pytest
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.relearning.from_log import unlearned
 from driftway.worker.stream.relearning.relearner import Relearner
 from driftway.worker.stream.task.restoring.relearned_models import keep_on

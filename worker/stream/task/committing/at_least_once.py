@@ -15,7 +15,7 @@ from driftway.worker.kafka.error_handling import retry
 from driftway.worker.kafka.interface import Member, OffsetRange
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
+from driftway.worker.state.changelog.snapshot_pointer import AT_LEAST_ONCE_SUFFIX
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
 
 IDEMPOTENT = {"enable.idempotence": True}

@@ -46,9 +46,9 @@ from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import chunk_key, emission_key, order_key, plan_key
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import split_chunks
 from driftway.worker.stream.output_errors import with_cause
 from driftway.worker.stream.task.committing.commit_request import CommitRequest

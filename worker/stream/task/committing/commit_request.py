@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from driftway.worker.settings.option_values import CHAMPION_ONLY
 from driftway.worker.state.changelog.emission import Emission
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
-from driftway.worker.state.snapshot import Pointer
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import SavedState
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from driftway.worker.stream.task.snapshot_schedule import WorkDone

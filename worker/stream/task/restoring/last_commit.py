@@ -14,9 +14,9 @@ from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
 from driftway.worker.kafka.log_reader.visibility import first_visible
 from driftway.worker.kafka.topics import create_topics, grow_command, grow_topics, output_plan
 from driftway.worker.state.changelog.commit_record import CommitRecord, is_at_least_once, last_read
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 

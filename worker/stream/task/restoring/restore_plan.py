@@ -11,12 +11,13 @@ from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import FIRST
-from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
+from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, outcome

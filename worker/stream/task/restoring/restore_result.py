@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from driftway.worker.errors import CannotRestore
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.settings.option_values import CHAMPION_ONLY
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 
 
