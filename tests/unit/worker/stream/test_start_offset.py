@@ -17,8 +17,8 @@ from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext
-from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
+from driftway.worker.stream.task.restoring.restore_sources import RestoreSources
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 
@@ -56,21 +56,21 @@ def test_restore_policies_respect_where_and_how_a_group_began(
         began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
         model, learner = model_settings(CHAMPION, warm=began), "the model file's learner"
 
-    def ways(**policy: str) -> RestorePlan:
+    def sources(**policy: str) -> RestoreSources:
         given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
         nothing: Any = None
         context = RestoreContext(
             given, 2, nothing, lambda plan=None: Model(model, 2, plan=plan), Deadline(1), nothing, nothing
         )
-        return RestorePlan(context, LastCommit(None, 900, None, False, None), 900, low, 1000, None)
+        return RestoreSources(context, LastCommit(None, 900, None, False, None), 900, low, 1000, None)
 
     with pytest.raises(CannotRestore) as caught:
-        ways().by_policy("the reason")
+        sources().by_policy("the reason")
     assert str(caught.value) == (
         "cannot restore EVENTS/2: the reason; --on-restore-failure replay relearns the log from offset "
         f"{again}, reset starts with {learner} at 900"
     )
-    found = ways(on_restore_failure=RESET).by_policy("the reason")
+    found = sources(on_restore_failure=RESET).by_policy("the reason")
     assert found.note == f"the reason; starting with {learner}, as configured"
     assert (found.position, found.committed, found.history_start) == (900, 900, 900)
 
@@ -82,22 +82,22 @@ def test_a_log_shorter_than_the_committed_offset_may_be_a_new_topic_without_its_
     """No option may skip rows that were never predicted, so `latest` is refused where the topic may be another one."""
     read = InputRead(0, 900, "same") if known else NOTHING_KNOWN
 
-    def plan(policy: str) -> RestorePlan:
+    def sources(policy: str) -> RestoreSources:
         given, nothing = (
             WorkerSettings("b:1", "EVENTS", "g", model_settings(), on_offset_out_of_range=policy),
             cast(Any, None),
         )
         ids, model = TopicIds("same"), Model(model_settings(), 2)
         context = RestoreContext(given, 2, nothing, lambda: model, Deadline(1), nothing, nothing, ids)
-        return RestorePlan(context, LastCommit(None, 900, None, False, None, read), 900, 0, 5, None)
+        return RestoreSources(context, LastCommit(None, 900, None, False, None, read), 900, 0, 5, None)
 
     found = RestoreResult(None, 900, 900, None)
     with pytest.raises(CannotRestore, match="the log holds 0 to 5: it ends before the committed offset") as caught:
-        plan("fail").by_offset_policy(found)
+        sources("fail").by_offset_policy(found)
     assert ("latest predicts" in str(caught.value)) == known
     for policy in ("earliest", "latest"):
         if policy not in offers:
             with pytest.raises(CannotRestore):
-                plan(policy).by_offset_policy(found)
+                sources(policy).by_offset_policy(found)
         else:
-            assert plan(policy).by_offset_policy(found).position == (0 if policy == "earliest" else 5)
+            assert sources(policy).by_offset_policy(found).position == (0 if policy == "earliest" else 5)

@@ -11,15 +11,15 @@ from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.state.changelog.snapshot_scan import merge_orders
 from driftway.worker.state.model import Model
 from driftway.worker.stream.relearning.from_log import relearn
-from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore_sources import RestoreSources
 from driftway.worker.stream.task.restoring.side_inputs import lost_labels
 
 PROGRESS_SECONDS = 10.0
 """After each batch the restore has at least this long until its deadline."""
 
 
-def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+def with_relearned(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add the relearned models of the places between; if the log lacks some of their rows, a policy decides.
 
     Raises
@@ -32,16 +32,16 @@ def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     if found.model is None or not any(place.relearned for place in found.places):
         return found
     try:
-        models = _relearned(found, found.model, plan)
+        models = _relearned(found, found.model, sources)
     except CannotRestore as error:
-        plan.unlearnable = True  # or the policy would try it again
-        return with_relearned(plan.by_policy(f"{found.note or 'relearning'}; {error}"), plan)
+        sources.unlearnable = True  # or the policy would try it again
+        return with_relearned(sources.by_policy(f"{found.note or 'relearning'}; {error}"), sources)
     except Unreachable as error:
         raise TimedOut(str(error)) from None
     return replace(found, relearned=models)
 
 
-def _relearned(found: RestoreResult, live: Model, plan: RestorePlan) -> dict[int, Model]:
+def _relearned(found: RestoreResult, live: Model, sources: RestoreSources) -> dict[int, Model]:
     """Relearn the models of each place.
 
     Raises
@@ -51,10 +51,10 @@ def _relearned(found: RestoreResult, live: Model, plan: RestorePlan) -> dict[int
     Unreachable
         The broker has stopped delivering.
     """
-    context, orders = plan.context, None
+    context, orders = sources.context, None
     labels, topics = context.settings.label_topic, context.settings.topics
     if labels:
-        if lost := lost_labels(plan, watermarks(context.reader, labels, context.partition, context.deadline)[1]):
+        if lost := lost_labels(sources, watermarks(context.reader, labels, context.partition, context.deadline)[1]):
             raise CannotRestore(f"the models of {context.where} cannot be relearned: {lost}")
         orders = merge_orders(context.reader, topics.snapshots, context.partition, context.deadline)
 

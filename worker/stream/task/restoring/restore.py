@@ -5,7 +5,7 @@
    (`last_commit`): its commit record in the partition's own log. The group's coordinator is asked for the committed
    offset C too. If that differs, although a worker committed it, it is asked again for a while; then the log counts.
 3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
-4. Bring a model to C (`restore_choice` among the ways of `restore_plan`): load the snapshot that the pointer names, at
+4. Bring a model to C (`restore_choice` among the `restore_sources`): load the snapshot that the pointer names, at
    S <= C, or keep the state in memory, if that stands at C. Relearn the models of plans in between, if they were
    relearned where the plans were taken (`relearned_models`).
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
@@ -39,8 +39,8 @@ from driftway.worker.stream.task.restoring.output_repair import find_missing_out
 from driftway.worker.stream.task.restoring.relearned_models import with_relearned
 from driftway.worker.stream.task.restoring.restore_choice import choose
 from driftway.worker.stream.task.restoring.restore_context import MakeModel, RestoreContext, restore_context
-from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore_sources import RestoreSources
 from driftway.worker.stream.task.restoring.side_inputs import with_labels, with_rounds
 
 
@@ -81,16 +81,16 @@ def restore(
     checkpoint.acquire(deadline)
     with restore_context(settings, partition, checkpoint, make_model, deadline, ids) as context:
         last = read_last_commit(context)
-        plan = RestorePlan.of(context, last, gap)
+        sources = RestoreSources.of(context, last, gap)
         missing = find_missing_outputs(context, last)
-        found = choose(plan, missing, in_memory_offset)
+        found = choose(sources, missing, in_memory_offset)
         if found.model is not None and last.record is not None:
             found.model.decoder.set_aside_from = last.record.set_aside_from
-        found = with_relearned(found, plan)
+        found = with_relearned(found, sources)
         if settings.topics.shared:
-            found = with_rounds(found, plan)
+            found = with_rounds(found, sources)
         if settings.label_topic:
-            found = with_labels(found, plan)
+            found = with_labels(found, sources)
         if last.moved and (last.record is None or not settings.label_topic):  # recorded orders keep their offsets
             found = replace(found, new_topic=True)
         if found.new_topic:
@@ -98,7 +98,7 @@ def restore(
         if found.history_start is not None:
             _begin_history(context, found)
         found = replace(found, emitted=_emitted_before(context, found, last))
-        return _with_counts(_with_offsets(context, found, plan), plan)
+        return _with_counts(_with_offsets(context, found, sources), sources)
 
 
 def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
@@ -115,7 +115,7 @@ def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCom
     return None if context.topics.challenged and last.offset is not None else CHAMPION_ONLY
 
 
-def _with_offsets(context: RestoreContext, found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+def _with_offsets(context: RestoreContext, found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add where the next row comes from, and where the rows to relearn end: committed offsets may lie in a gap."""
     reader, place = context.reader, (context.settings.input, context.partition)
     start = first_visible(reader, *place, found.position, context.deadline)[0]
@@ -128,20 +128,20 @@ def _with_offsets(context: RestoreContext, found: RestoreResult, plan: RestorePl
     relearned_at, missing = end_before(found.committed), found.missing_outputs
     counted_at = relearned_at
     if missing is not None:
-        counted_at = end_before(plan.committed)
-        until = counted_at if missing.until == plan.committed else end_before(missing.until)
+        counted_at = end_before(sources.committed)
+        until = counted_at if missing.until == sources.committed else end_before(missing.until)
         missing = replace(missing, until=until)
     return replace(found, start=start, relearned_at=relearned_at, counted_at=counted_at, missing_outputs=missing)
 
 
-def _with_counts(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+def _with_counts(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add what the state at the position has read of the input, and what the last commit had, to compare them."""
     if found.model is None and found.history_start is None:
         return found
     known = None if found.history_start is not None else found.read
     read = known if known is not None and known.since is not None else InputRead(found.position)
-    topic, labels = plan.context.ids
-    expected = None if found.history_start is not None else plan.expected
+    topic, labels = sources.context.ids
+    expected = None if found.history_start is not None else sources.expected
     return replace(found, read=replace(read, topic=topic, labels=labels), expected=expected)
 
 

@@ -16,11 +16,11 @@ from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePo
 from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
-from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, SharingState
+from driftway.worker.stream.task.restoring.restore_sources import RestoreSources
 
 
-def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+def with_rounds(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add the exchange rounds that the model must replay; if one is missing, --on-restore-failure decides.
 
     Raises
@@ -28,25 +28,25 @@ def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     CannotRestore
         A round is missing, and the policy refuses.
     """
-    gone, found = _rounds(found, plan)
+    gone, found = _rounds(found, sources)
     if gone is not None:
-        gone, found = _rounds(plan.by_policy(gone), plan)
+        gone, found = _rounds(sources.by_policy(gone), sources)
     if gone is not None:
-        raise CannotRestore(f"cannot restore {plan.context.where}: {gone}")
+        raise CannotRestore(f"cannot restore {sources.context.where}: {gone}")
     return found
 
 
-def _rounds(found: RestoreResult, plan: RestorePlan) -> tuple[str | None, RestoreResult]:
+def _rounds(found: RestoreResult, sources: RestoreSources) -> tuple[str | None, RestoreResult]:
     """Return a message about a missing round, or None, and the result with the rounds that are there."""
     new_history = found.history_start is not None
     exchange = None if found.model is None else found.model.exchange
-    last = None if plan.last.record is None else plan.last.record.rounds
-    sharing = _sharing_state(plan.context, new_history)
+    last = None if sources.last.record is None else sources.last.record.rounds
+    sharing = _sharing_state(sources.context, new_history)
     found = replace(found, sharing=sharing)
     if new_history or exchange is None:
         return None, found
     missing = first_missing([*map(read_record_header, sharing.log)], exchange.round_number, found.position, last)
-    topic = plan.context.settings.topics.shares
+    topic = sources.context.settings.topics.shares
     return None if missing is None else f"the updates combined in round {missing} are gone from {topic}", found
 
 
@@ -60,7 +60,7 @@ def _sharing_state(context: RestoreContext, new_history: bool) -> SharingState:
     return SharingState([] if new_history else log, context.partitions_of(topic), ends | {partition: end})
 
 
-def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+def with_labels(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add the merger of labels, starting where the restored model is.
 
     Raises
@@ -68,11 +68,11 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     CannotRestore
         Their order is no longer known, or their log has lost some.
     """
-    context, record = plan.context, plan.last.record
+    context, record = sources.context, sources.last.record
     topic = context.settings.label_topic
     low, high = watermarks(context.reader, topic, context.partition, context.deadline)
-    fresh, lost = MergeOrder(MergePosition(found.position, low)), lost_labels(plan, high)
-    order, known = (fresh, None) if lost is not None else _orders(found, plan, low, high)
+    fresh, lost = MergeOrder(MergePosition(found.position, low)), lost_labels(sources, high)
+    order, known = (fresh, None) if lost is not None else _orders(found, sources, low, high)
     if order.end.label < low:
         lost = f"labels of {topic} are needed from offset {order.end.label} on, its log begins at {low}"
     if lost is not None:
@@ -92,19 +92,19 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     return replace(found, merger=LabelMerger(order, known, lines))
 
 
-def _orders(found: RestoreResult, plan: RestorePlan, low: int, high: int) -> tuple[MergeOrder, MergeOrder | None]:
+def _orders(found: RestoreResult, sources: RestoreSources, low: int, high: int) -> tuple[MergeOrder, MergeOrder | None]:
     """Return the order that goes on where the model is, and the one that a replay follows from there, if it must."""
-    last = None if plan.last.record is None else plan.last.record.order
+    last = None if sources.last.record is None else sources.last.record.order
     if found.model is None and last is not None and found.history_start is None:
         return last, None
-    known = _order(found, plan.context, last, low, high)
+    known = _order(found, sources.context, last, low, high)
     return MergeOrder(known.begin), known
 
 
-def lost_labels(plan: RestorePlan, high: int) -> str | None:
+def lost_labels(sources: RestoreSources, high: int) -> str | None:
     """Return why labels cannot be read on from where the last commit was; None if they can."""
-    topic, ids, record = plan.context.settings.label_topic, plan.context.ids, plan.last.record
-    before = plan.last.input_read.labels
+    topic, ids, record = sources.context.settings.label_topic, sources.context.ids, sources.last.record
+    before = sources.last.input_read.labels
     if None not in (before, ids.labels) and before != ids.labels:
         return f"label topic {topic} was deleted and recreated: its id was {before}, now it is {ids.labels}"
     if record is not None and record.order is not None and record.order.end.label > high:

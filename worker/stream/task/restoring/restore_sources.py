@@ -1,4 +1,4 @@
-"""The ways to a model at the committed offset: a snapshot, an older one, the whole log, or what a policy allows."""
+"""What a model at the committed offset can be made from: a snapshot, an older one, the log, or what a policy allows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from driftway.worker.stream.task.restoring.restore_result import RestoreResult, 
 
 
 @dataclass
-class RestorePlan:
-    """What is known of a partition that is restored, and the ways to a model for it.
+class RestoreSources:
+    """What is known of a partition that is restored, and what its model can be made from.
 
     `driftway.worker.stream.task.restoring.restore_choice` chooses among them.
 
@@ -64,17 +64,17 @@ class RestorePlan:
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit, gap: RecordsDiffer | None = None) -> Self:
-        """Make the plan for a given last commit."""
+        """Look up what there is for a given last commit."""
         low, high = watermarks(context.reader, context.settings.input, context.partition, context.deadline)
         committed, pointer, record = last.offset or 0, last.pointer, last.record
         if record is not None and (last.offset is None or last.in_transaction):
             committed = record.offset  # the partition's own log decides, not the coordinator
             pointer = None if last.offset is None else record.pointer or pointer
-        plan = cls(context, last, committed, low, high, pointer, gap)
-        return plan if last.offset is not None or record is not None else plan._without_commit()
+        sources = cls(context, last, committed, low, high, pointer, gap)
+        return sources if last.offset is not None or record is not None else sources._without_commit()
 
     def _without_commit(self) -> Self:
-        """Return the plan for a new group; for its newest state if the log no longer has the rows of that.
+        """Return the sources of a new group; of its newest state if the log no longer has the rows of that.
 
         The broker deletes an offset with its topic, or when it expires, and at-least-once has no record of it. While
         the log has every row, the group begins again: it may have died between its first snapshot and its first offset.
