@@ -150,7 +150,7 @@ class Replay:
         How rows are serialized.
     delivery : Delivery
         How messages are delivered.
-    withheld : LabelDropper or None
+    label_dropper : LabelDropper or None
         Removes labels.
     poison : Poison or None
         Inserts malformed messages between the rows.
@@ -172,7 +172,7 @@ class Replay:
     selection: Selection = field(default_factory=Selection)
     encoding: Encoding = field(default_factory=Encoding)
     delivery: Delivery = field(default_factory=Delivery)
-    withheld: LabelDropper | None = None
+    label_dropper: LabelDropper | None = None
     poison: Poison | None = None
     truth: bool = False
     stop: StopRequest = field(default_factory=StopRequest)
@@ -263,23 +263,23 @@ class Replay:
             write(0, position, block)
         return self.delayed_labels.waiting
 
-    def _send(self, outlet: Sink, pace: Pacer, sent: int, messages: Messages) -> int:
+    def _send(self, sink: Sink, pace: Pacer, sent: int, messages: Messages) -> int:
         """Send a block in slices as the schedule allows; return the number of rows sent, fewer after a stop."""
         largest = messages.max_value_bytes()
         at = 0
         while at < messages.rows and not self.stop.requests:
             rows = pace.due(sent + at, messages.rows - at)
             if rows == 0:
-                outlet.idle(pace.wait(sent + at, messages.rows - at))
+                sink.idle(pace.wait(sent + at, messages.rows - at))
                 continue
-            rows = min(rows, outlet.max_rows or rows)
+            rows = min(rows, sink.max_rows or rows)
             part = messages.of_rows(at, at + rows)
-            if not outlet.wait_for_capacity(len(part), largest):
+            if not sink.wait_for_capacity(len(part), largest):
                 break
             due = None if self.delivery.latencies is None else pace.moments(sent + at, rows)[part.row_indices()]
-            outlet.send(part, due)
+            sink.send(part, due)
             at += rows
-            outlet.sent_until(part.first + rows)
+            sink.sent_until(part.first + rows)
             self.on_progress(sent + at)
         return at
 
@@ -298,8 +298,8 @@ class Replay:
                 block, truth = split_truth(block)
             times = None if timed is None else timed.read_times(sent, position, block)
             withheld = later = np.zeros(len(block.y), np.bool_)
-            if self.withheld is not None:
-                block, withheld = self.withheld.apply(position, block)
+            if self.label_dropper is not None:
+                block, withheld = self.label_dropper.apply(position, block)
             y = block.y
             if self.delayed_labels is not None:
                 block, delays = self.delayed_labels.split(block)

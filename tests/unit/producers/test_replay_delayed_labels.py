@@ -115,7 +115,7 @@ def test_a_resumed_replay_sends_the_labels_that_are_still_due(tmp_path: Path, de
         way = Delivery(resume=resume, dry_run=str(out), label_topic="LABELS")
         chosen = Selection(limit=limit, laps=2)
         work = Replay(
-            shuffled, "ROWS", selection=chosen, delivery=way, withheld=LabelDropper(0.1, 5), delayed_labels=late
+            shuffled, "ROWS", selection=chosen, delivery=way, label_dropper=LabelDropper(0.1, 5), delayed_labels=late
         )
         report = work.run("nobody", {})
         return out.read_bytes().splitlines(), report
