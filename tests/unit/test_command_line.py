@@ -10,10 +10,8 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from driftway import __version__, learners
-from driftway.cli import main
 from driftway.commands import COMMANDS, leaves, load, options_of
 from driftway.config import read_config
 from driftway.learners.metrics.prequential import prequential
@@ -21,12 +19,9 @@ from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.prequential import Evaluation
 from driftway.worker.wire.events import Target
+from tests.support.cli_runner import run
 
 ROWS = "sea:rows=1500"
-
-
-def run(*arguments: str, **env: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None, **env}).invoke(main, list(arguments))
 
 
 def refusal(*arguments: str, **env: str) -> str:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from driftway.cli import main
 from driftway.producers.streams import GENERATORS, open_stream
@@ -27,6 +26,7 @@ from driftway.producers.streams.catalogue import CATALOGUE, DownloadSource, Entr
 from driftway.producers.streams.catalogue.download import download
 from driftway.producers.streams.catalogue.fetch import fetch
 from driftway.worker.errors import Failure
+from tests.support.cli_runner import run
 
 CSV = b"1.5,2,no\n3,-4e-3,yes\n0.1,6,no\n"
 X = [[1.5, 2], [3, -4e-3], [0.1, 6]]
@@ -100,10 +100,6 @@ def tiny(*sources: DownloadSource, **changes: Any) -> Entry:
         rows_sha256=hashlib.sha256(table).hexdigest(),
     )
     return replace(entry, **changes)
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, list(arguments))
 
 
 def left(home: Path) -> list[Path]:

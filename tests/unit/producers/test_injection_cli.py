@@ -6,19 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.producers.streams.injection.registry import KINDS
+from tests.support.cli_runner import run
 from tests.unit.producers.injected import read
 
 GRADUAL = "gradual:at=5000,width=1000,to=sea:thresholds=5,noise=0"
 CHAIN = (GRADUAL, "imbalance:share=0.3", "missing:share=0.02,from=100")
-
-
-def run(*arguments: str, **env: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None, **env}).invoke(main, list(arguments))
 
 
 def injected(texts: tuple[str, ...] = CHAIN) -> list[str]:

@@ -10,18 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 from pyarrow import parquet
 
-from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
+from tests.support.cli_runner import run
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(one) for one in arguments])
 
 
 @pytest.mark.parametrize("named", [(), ("--named",)])

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from driftway.cli import main
 from driftway.producers.streams import GENERATORS
 from driftway.producers.streams.catalogue import CATALOGUE
-
-
-def run(*arguments: str, **env: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None, **env}).invoke(main, list(arguments))
+from tests.support.cli_runner import run
 
 
 def test_streams_lists_generators_and_files(tmp_path: Path) -> None:

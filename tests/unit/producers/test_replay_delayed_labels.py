@@ -5,13 +5,12 @@ from __future__ import annotations
 import heapq
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
 from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
 from driftway.producers.messages import Messages
 from driftway.producers.replay import Delivery, EncodedBlock, Replay, Report, SentCounts
@@ -19,13 +18,13 @@ from driftway.producers.replay_position import ReplayPosition
 from driftway.producers.row_random import LABELS, LabelDropper, RowRandom, Shuffled
 from driftway.producers.selection import Selection
 from driftway.producers.streams import open_stream
+from tests.support import cli_runner
 
 N = 600
 TOPICS = ("--to", "ROWS", "--label-topic", "LABELS")
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["replay", *arguments])
+run = partial(cli_runner.run, "replay")
 
 
 def dry(path: Path, *arguments: str) -> tuple[list[str], dict[str, object]]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import struct
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 from pyarrow import parquet
 
-from driftway.cli import main
 from driftway.producers.row_random import LABELS, POISON, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import encode_events
+from tests.support import cli_runner
 
-
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["replay", *arguments])
+run = partial(cli_runner.run, "replay")
 
 
 def dry(path: Path, *arguments: str) -> list[bytes]:

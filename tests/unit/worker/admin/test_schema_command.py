@@ -6,18 +6,16 @@ import csv
 import gzip
 import json
 import tomllib
+from functools import partial
 from pathlib import Path as File
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
+from tests.support.cli_runner import run
 from tests.unit.worker.admin.orders import FLAT, orders, table_of, texts
 
-
-def infer(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["schema", "infer", *arguments])
+infer = partial(run, "schema", "infer")
 
 
 def write(path: File, values: list[bytes | None]) -> str:

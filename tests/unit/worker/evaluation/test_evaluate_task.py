@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway import cli
 from driftway.commands import load
 from driftway.worker.evaluation.cli.table_options import GRID_REFUSES
+from tests.support import cli_runner
 
-
-def run(*arguments: str, **env: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None, **env}).invoke(cli.main, ["evaluate", *arguments])
+run = partial(cli_runner.run, "evaluate")
 
 
 def results(*arguments: str, **env: str) -> list[dict]:

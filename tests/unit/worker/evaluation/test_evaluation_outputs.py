@@ -7,15 +7,14 @@ import csv
 import json
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from driftway import cli
 from driftway.worker.cli.console import check_file
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.evaluation.cli import evaluation_curves
@@ -23,13 +22,13 @@ from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves, draw_
 from driftway.worker.evaluation.cli.evaluation_table import cell
 from driftway.worker.evaluation.protocols import Outcome
 from driftway.worker.evaluation.results import add_robustness, rows_of, write_csv, write_parquet
+from tests.support.cli_runner import run
 
 SEA, STAGGER = "sea:rows=1000", "stagger:rows=900"
 LEARNERS = ("--learner", "ogd_logistic", "--learner", "pa1")
 
 
-def evaluate(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, ["evaluate", *arguments])
+evaluate = partial(run, "evaluate")
 
 
 def found(*arguments: str) -> list[dict[str, Any]]:

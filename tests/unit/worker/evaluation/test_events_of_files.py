@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_events
 from driftway.worker.evaluation.rows import MissingValueFillers
@@ -22,6 +20,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.cli_runner import run
 
 FEATURES = ("amount", "visits", "country:one-of=de|fr|*", "when:time=hour-circle")
 TARGET = Target(labels=("no", "yes"))
@@ -46,10 +45,6 @@ def shop(tmp_path: Path) -> str:
         )
     (tmp_path / "shop.csv").write_text("\n".join(lines) + "\n")
     return str(tmp_path / "shop.csv")
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def evaluated(*words: object) -> list[dict[str, Any]]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway import cli
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire.codec import encode_events
+from tests.support.cli_runner import run
 from tests.unit.worker.rows import model_settings, records
 
 SEA, ROWS, EVERY = "sea:rows=900", 900, 100
@@ -25,8 +25,7 @@ PLANS: list[dict[str, Any]] = [
 ]
 
 
-def evaluate(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, ["evaluate", *arguments])
+evaluate = partial(run, "evaluate")
 
 
 @pytest.fixture

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from driftway import learners
-from driftway.cli import main
 from driftway.learners.hindsight.comparators import fit, row_loss
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.regret import Regret, parse_hindsight
 from driftway.worker.wire.events import Target
+from tests.support import cli_runner
 
 ROWS = "sea:rows=1200"
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["evaluate", *arguments])
+run = partial(cli_runner.run, "evaluate")
 
 
 def results(*arguments: str) -> list[dict[str, Any]]:

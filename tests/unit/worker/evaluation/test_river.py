@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from river import drift, ensemble, forest, linear_model, multiclass, naive_bayes, rules, tree
 
-from driftway.cli import main
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import SnapshotMismatch
 from driftway.learners.metrics.prequential import predicted_class
@@ -21,6 +19,7 @@ from driftway.learners.metrics.probabilities import link_of, probabilities
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.river import classes
 from driftway.worker.evaluation.river.spec import RiverSpec, spec_of
+from tests.support.cli_runner import run
 
 ROWS = 300
 BAGGING = "river:ensemble.BaggingClassifier:model=tree.HoeffdingTreeClassifier/grace_period=20,n_models=3"
@@ -246,10 +245,6 @@ def test_specs_of_driftways_learners_are_unchanged() -> None:
     assert spec.text == "river:tree.HoeffdingTreeClassifier:grace_period=3"
     assert spec_of(spec.text) == spec == pickle.loads(pickle.dumps(spec))
     assert classes.value_of("1e+4") == 10_000.0
-
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
 
 
 def test_models_of_river_are_evaluated_beside_driftways_learners() -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.worker.state import model_file
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
+from tests.support import cli_runner
 from tests.support.process import Driftway
 
 ROWS = "sea:rows=3000,noise=0.1"
@@ -23,8 +23,7 @@ LONG = ("sea:rows=10000", "--algorithm", "ii:phi_max=400", "--save-interval", "0
 """Seconds of work; the resume file exists after the first hundredths of a second."""
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["train", *arguments])
+run = partial(cli_runner.run, "train")
 
 
 def trained(*arguments: str, out: Path) -> tuple[dict[str, Any], model_file.ModelFile]:

@@ -8,17 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from driftway.cli import main
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.rows import RowCounts, chosen_rows
+from tests.support.cli_runner import run
 
 ROWS = 200
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
