@@ -14,6 +14,7 @@ from pathlib import Path
 
 from driftway.workbench.broker import LocalCluster
 from driftway.worker.errors import Failure
+from tests.support.proxy import close_socket
 
 HOST = "127.0.0.1"
 PIECE_BYTES = 1 << 16
@@ -65,7 +66,7 @@ class BrokerLinks:
         self._isolate(None)
         sockets, self._sockets = self._sockets, []
         for one in sockets:
-            _close(one)
+            close_socket(one)
 
     def _isolate(self, node: int | None) -> None:
         with self._changed:
@@ -87,7 +88,7 @@ class BrokerLinks:
             self._await_link(sender, node)
             target = socket.create_connection((HOST, port))
         except OSError:
-            _close(source)
+            close_socket(source)
             return
         target.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sockets.append(target)
@@ -99,7 +100,7 @@ class BrokerLinks:
             while piece := source.recv(PIECE_BYTES):
                 self._await_link(sender, node)
                 target.sendall(piece)
-        _close(source), _close(target)
+        close_socket(source), close_socket(target)
 
     def _await_link(self, sender: int, node: int) -> None:
         with self._changed:
@@ -177,9 +178,3 @@ class LinkedCluster(LocalCluster):
             with contextlib.suppress(Failure):  # not started yet
                 found[number] = node.pid
         return found
-
-
-def _close(one: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()

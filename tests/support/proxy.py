@@ -147,7 +147,7 @@ class Proxy:
 
     def __exit__(self, *_: object) -> None:
         for one in [self._listener, *self._sockets]:
-            _close(one)
+            close_socket(one)
 
     def _add(self, rules: list[Rule], rule: Rule) -> None:
         with self._lock:
@@ -159,7 +159,7 @@ class Proxy:
                 client, _ = self._listener.accept()
                 broker = self._connected()
                 if broker is None:  # closing the connection tells the client
-                    _close(client)
+                    close_socket(client)
                     continue
                 self._sockets = [one for one in self._sockets if one.fileno() >= 0] + [client, broker]
                 asked: dict[int, tuple[int, bytes]] = {}
@@ -186,9 +186,9 @@ class Proxy:
                     break
                 asked[correlation] = api, frame
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
-        _close(client)
+        close_socket(client)
         if not held:  # held requests still have to be sent over it
-            _close(broker)
+            close_socket(broker)
 
     def _reply(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
         """Forward replies, except those to drop or alter."""
@@ -216,7 +216,7 @@ class Proxy:
                     frame = frame.replace(_address(self._broker[1]), _address(self._port))
                 with sending:
                     client.sendall(struct.pack(">i", len(frame)) + frame)
-        _close(client), _close(broker)
+        close_socket(client), close_socket(broker)
 
     def _take(self, rules: list[Rule], api: int, request: bytes) -> Rule | None:
         """Return the rule that matches this request, if any, and count its use."""
@@ -316,7 +316,7 @@ def _exactly(source: socket.socket, size: int) -> bytes:
     return bytes(pieces)
 
 
-def _close(one: socket.socket) -> None:
+def close_socket(one: socket.socket) -> None:
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()

@@ -58,9 +58,9 @@ def test_advancing_row_by_row_changes_no_byte() -> None:
 def test_wide_rows_come_in_smaller_batches() -> None:
     """Events may leave out most of the features, so that few bytes become many numbers."""
     model = Model(SETTINGS["two learners"], 3)
-    assert model.most_rows == float("inf")
+    assert model.max_rows == float("inf")
     model.advance(records(SPOILT))
-    assert model.most_rows * 8 * (4 + 3) <= MOST_BYTES < (model.most_rows + 1) * 8 * (4 + 3)
+    assert model.max_rows * 8 * (4 + 3) <= MOST_BYTES < (model.max_rows + 1) * 8 * (4 + 3)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
