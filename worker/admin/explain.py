@@ -258,7 +258,7 @@ def column_of_class(target: Target, n_scores: int, predicted: float, about: str 
         if about is not None:
             raise UsageFailure("--class belongs to classification")
         return 0, None
-    words = [word.decode() for word in target.words()[:-1]]
+    words = target.class_json()
     if about is None:
         k = int(predicted) if n_scores > 1 else 1
     elif about in words or about in target.labels:
@@ -267,14 +267,14 @@ def column_of_class(target: Target, n_scores: int, predicted: float, about: str 
         raise UsageFailure(f"--class {about} is not one of {', '.join(words)}")
     if n_scores == 1 and k != 1:
         raise UsageFailure(f"with two classes there is only one score, that of {words[1]}: leave --class out")
-    return (k if n_scores > 1 else 0), read_json(target.words()[k])
+    return (k if n_scores > 1 else 0), read_json(words[k].encode())
 
 
 def class_or_number(target: Target, value: float) -> Any:
     """A class as on the wire, or a number; None if unknown."""
     if math.isnan(value):
         return None
-    return value if target.task == REGRESSION else read_json(target.words()[int(value)])
+    return value if target.task == REGRESSION else read_json(target.class_json()[int(value)].encode())
 
 
 def _emitted(

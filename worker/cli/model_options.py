@@ -196,7 +196,7 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
     target = Target(CLASSIFICATION, len(names) or classes or 2, names)
     numbers = [name if isinstance(name, str) else float(name) for name in map(as_number, names)]
     if len(set(numbers)) < len(names):
-        rounded = len(set(target.words())) > len(names)
+        rounded = len(set(target.class_json())) == len(names)
         raise UsageFailure(
             f"--labels {labels}: two of them are the same number{' once they are float64' if rounded else ''}"
         )

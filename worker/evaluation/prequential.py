@@ -195,7 +195,7 @@ class Evaluation:
         """
         indices, known = self.target.indices(y)
         if not known.all():
-            words = ", ".join(word.decode() for word in self.target.words()[:-1])
+            words = ", ".join(self.target.class_json())
             label, row = y[~known][0], self.rows + int(np.argmin(known))
             raise UsageFailure(
                 f"label {label:g} in row {row} is not one of {words}: give the number of classes with --classes, "

@@ -187,7 +187,7 @@ def encode_predictions(
     sure, members = confidence.sure, confidence.members
     said = sure is not None, members is not None or confidence.ends is not None
     layout = _row_template(target, batch.partition, learner, k, plan, *said, header)
-    sets = None if members is None else set_texts(members, target.words()[:-1])
+    sets = None if members is None else set_texts(members, [word.encode() for word in target.class_json()])
     return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure, sets)
 
 
@@ -207,14 +207,14 @@ def _row_template(
         ends = [b',"low":', b',"high":'] if covering else []
         return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', *ends, b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
-    words = target.words()
-    fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
+    words = [word.encode() for word in target.class_json()]
+    fronts = [b',"prediction":' + word + b',"score":' + opening for word in words]
     probability = closing + b',"probability":0.' if sure else None
     if sure:
         closing = b""  # the probability closes the list of scores
     sets = closing + b',"set":[' if covering else None
     behind = b"]" if covering else closing
-    backs = [behind + b',"y":' + word + end for word in words]
+    backs = [behind + b',"y":' + word + end for word in (*words, NULL)]
     return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability, before_words=sets)
 
 

@@ -83,12 +83,12 @@ class Target:
 
     def expected(self) -> str:
         """What a label looks like, in words."""
-        return "number" if self.task == REGRESSION else " or ".join(word.decode() for word in self.words()[:-1])
+        return "number" if self.task == REGRESSION else " or ".join(self.class_json())
 
-    def words(self) -> list[bytes]:
-        """JSON text of each class, then of an unknown label."""
+    def class_json(self) -> list[str]:
+        """JSON text of each class, in class order; none in regression."""
         names: list[Any] = [as_number(label) for label in self.labels] or list(range(self.n_classes))
-        return [*(json.dumps(name).encode() for name in names), b"null"]
+        return [json.dumps(name) for name in names]
 
     def index(self, value: Any) -> float:
         """Return the class index (or number) of a wire label; NaN if it is null.
@@ -115,7 +115,7 @@ class Target:
         if k >= 0:
             return float(k)
         given = json.dumps(value) if not isinstance(value, dict | list) else "given"
-        raise RejectLabel(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
+        raise RejectLabel(f"label {given[:40]} is not one of {', '.join(self.class_json())}")
 
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return class indices of numeric wire labels, and which of them are valid for this target."""

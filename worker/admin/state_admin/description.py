@@ -23,7 +23,7 @@ INTERCEPT = "(intercept)"
 def describe(model: Model, offset: int) -> dict[str, Any]:
     """Describe a model that stands at an input offset; arrays are numpy views of its state."""
     settings, names = model.settings, list(model.columns)
-    points, classes = model.latest_points(), [word.decode() for word in settings.target.words()[:-1]]
+    points, classes = model.latest_points(), settings.target.class_json()
     identity = {key: value for key, value in model.identity().items() if key not in ("learners", "states")}
     return {
         "offset": offset,

@@ -117,7 +117,7 @@ def prediction_schema(settings: WorkerSettings) -> dict[str, Any]:
     target = settings.model.target
     found = {name: content for name, content in json_schema(target).items() if name != "$schema"}
     if target.task != REGRESSION:
-        one = {"enum": [json.loads(word) for word in target.words()[:-1]]}
+        one = {"enum": [json.loads(word) for word in target.class_json()]}
         found["properties"] |= {"prediction": one, "set": {"type": "array", "items": one}}
     return found
 

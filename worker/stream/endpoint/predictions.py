@@ -133,7 +133,7 @@ class PredictionHandler:
             "topic": settings.input,
             "partitions_of_topic": self._worker.reporter.health.input_partitions or None,
             "task": target.task,
-            "classes": None if not target.n_classes else [word.decode() for word in target.words()[:-1]],
+            "classes": None if not target.n_classes else target.class_json(),
             "format": settings.model.form,
             "partitions": [_of_task(task) for task in tasks],
         }

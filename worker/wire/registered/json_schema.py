@@ -59,7 +59,7 @@ def label_type(target: Target) -> dict[str, Any]:
     """Return the schema of a label on the wire."""
     if target.task == REGRESSION:
         return {"type": "number"}
-    kinds = {TYPES[type(read_json(word))] for word in target.words()[:-1]}
+    kinds = {TYPES[type(read_json(word.encode()))] for word in target.class_json()}
     found = sorted(kinds - {"integer"} if "number" in kinds else kinds)  # an integer is a number, too
     return {"type": found[0]} if len(found) == 1 else {"oneOf": [{"type": one} for one in found]}
 

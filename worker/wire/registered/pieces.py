@@ -92,8 +92,7 @@ def sureness_of(confidence: Confidence) -> Sureness:
 
 def class_texts(target: Target) -> list[str]:
     """Return the texts of the classes: labels as on the wire, without the quotes of JSON; none in regression."""
-    words = target.words()[:-1] if target.n_classes else []
-    return [str(read_json(word)) if word.startswith(b'"') else word.decode() for word in words]
+    return [str(read_json(word.encode())) if word.startswith('"') else word for word in target.class_json()]
 
 
 def as_text(data: bytes) -> Text:

@@ -196,8 +196,7 @@ def test_labels_are_read_and_written_in_the_users_words(
 ) -> None:
     whole = records([f'{{"x":[1],"y":{label}}}'.encode() for label in given])
     assert [row[1] for row in tabled(Decoder(target), [whole]).values()] == index
-    assert target.words()[:-1] == [word.encode() for word in words]
-    assert target.words()[-1] == b"null"
+    assert target.class_json() == words
 
 
 @pytest.mark.parametrize(
@@ -301,7 +300,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
     ("target", "k"), [(BINARY, 1), (SIGNS, 1), (DIRECTIONS, 1), (Target("classification", 3), 3), (NUMBER, 1)]
 )
 def test_predictions_parse_with_exact_scores_and_ids_as_they_came(target: Target, k: int, data: st.DataObject) -> None:
-    words = [json.loads(word) for word in target.words()]
+    words = [*map(json.loads, target.class_json()), None]
     labels = [f"{w}" for w in (1.5, -2, "null")] if target.task == "regression" else [json.dumps(w) for w in words]
     rows = data.draw(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(labels)), min_size=1, max_size=6))
     batch = batch_of([b'{"id":%b,"x":[1],"y":%b,"t":5}' % (name, y.encode()) for name, y in rows], target)

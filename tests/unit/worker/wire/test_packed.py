@@ -274,7 +274,7 @@ def test_ids_of_changing_length_are_cut_where_they_end(runs: int) -> None:
     ("target", "d"), [(BINARY, 1), (DIRECTIONS, 1), (SIGNS, 1), (THREE, 3), (NUMBERS, 1)], ids=lambda v: str(v)[:30]
 )
 def test_json_and_packed_predictions_are_equal_except_for_the_learner(target: Target, d: int) -> None:
-    words = [json.loads(word) for word in target.words()]
+    words = [*map(json.loads, target.class_json()), None]
     labels = [1.5, -2, None, -0.0] if target is NUMBERS else words
     events = [{"id": i, "x": [1], "y": labels[i % len(labels)], "t": 10**12 + i} for i in range(9)]
     events += [{"id": "a\u00e9", "x": [1]}, {"x": [1], "t": None}, {"id": None, "x": [1], "y": labels[0]}]

@@ -59,8 +59,8 @@ def joined(batch: Batch, score: Array, predicted: Array, target: Target, learner
         if target.task == "regression":
             prediction, label = scores, number(y)
         else:
-            prediction = target.words()[int(predicted[i])]
-            label = b"null" if math.isnan(y) else target.words()[int(y)]
+            prediction = target.class_json()[int(predicted[i])].encode()
+            label = b"null" if math.isnan(y) else target.class_json()[int(y)].encode()
         t = batch.t[i].item()
         values = {
             b"id": text[starts[i] : ends[i]].tobytes(),

@@ -228,8 +228,7 @@ class ColumnConverter:
             given = _written(float(cells.number[i, place]))
         if self._target.task == REGRESSION:
             return f"label {given[:SHOWN_LABEL]} is not {'finite' if code == INFINITE else 'a number'}"
-        names = ", ".join(word.decode() for word in self._target.words()[:-1])
-        return f"label {given[:SHOWN_LABEL]} is not one of {names}"
+        return f"label {given[:SHOWN_LABEL]} is not one of {', '.join(self._target.class_json())}"
 
 
 def _written(number: float) -> str:
