@@ -197,14 +197,15 @@ class Schema:
 
 @dataclass
 class Records:
-    """Consumed records of one partition: columns of equal length, offsets ascending."""
+    """Consumed records of one partition: columns of equal length n, offsets ascending."""
 
     partition: int
     offsets: Integers
+    """i8[n]"""
     values: BytesColumn
     keys: BytesColumn
     timestamps: Sequence[int] | Integers
-    """Record timestamps in ms."""
+    """Record timestamps in ms, i8[n]."""
     headers: Headers | None = None
     """Headers of each record, in record order; None: none has any."""
     label_offsets: Integers | None = None
@@ -297,10 +298,15 @@ class Labels:
     row_index: Integers
     """i8[m]: number of the batch's rows before each label."""
     offsets: Integers
+    """i8[m], in the input."""
     y: Floats
+    """f8[m]: class index or number."""
     ids: Column
+    """JSON texts of the ids of the labels' events."""
     t: Integers
+    """i8[m], as in `Batch`."""
     records: Records
+    """The labels as they came."""
     set_aside_from: int = 0
     """See `driftway.worker.wire.decoder.Decoder.set_aside_from`."""
 
@@ -323,17 +329,23 @@ class Batch:
 
     partition: int
     next_offset: int
+    """The input offset after the last record, whether that was accepted or not."""
     offsets: Integers
+    """i8[n]"""
     X: Floats
+    """f8[n, d]: the features; NaN: missing."""
     y: Floats
+    """f8[n]: class index or number; NaN: no label yet."""
     ids: Column
+    """JSON texts of the events' ids."""
     t: Integers
+    """i8[n]: times in the events, in ms; `driftway.worker.wire.scanner.NO_TIME` where there is none."""
     keys: BytesColumn
     headers: Headers | None = None
     """As in `Records`."""
     rejected: list[RejectedEvent] = field(default_factory=list)
     stamps: Integers | None = None
-    """Record timestamps in ms; only with `labels`."""
+    """Record timestamps in ms, i8[n]; only with `labels`."""
     labels: Labels | None = None
     """Labels of earlier events; None if labels are not delayed."""
 

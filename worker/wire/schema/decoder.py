@@ -45,12 +45,15 @@ class Decoded(NamedTuple):
     X: Floats
     """f8[n, columns], without indicators; NaN: missing."""
     y: Floats
+    """f8[n]: class index or number; NaN: no label."""
     ids: Column
+    """JSON texts of the ids."""
     t: Integers
+    """i8[n] in ms; NO_TIME where there is none."""
     reasons: dict[int, str]
     """Index -> why that event cannot be used."""
     labels: NDArray[np.bool_]
-    """Which events are labels of earlier ones."""
+    """b1[n]: which events are labels of earlier ones."""
     set_aside: dict[int, str]
     """Index -> why that label of an earlier event, or the label of that event, which can be used, cannot."""
 
