@@ -180,8 +180,8 @@ def why(
     column, shown = column_of_class(target, learner.n_scores, predicted, about)
     text, (starts, ends) = batch.ids
     topics, appended = source.settings.topics, int(records.timestamps[0])
-    sure = _confidence(model, number, score)
-    wanted = WantedPrediction(offset, name, score[0], sure, target)
+    confidence = _confidence(model, number, score)
+    wanted = WantedPrediction(offset, name, score[0], confidence, target)
     return ExplainedPrediction(
         name,
         parse_exactly(text[starts[0] : ends[0]].tobytes()),
@@ -194,7 +194,7 @@ def why(
         explain(learner, batch.X[0], column),
         rebuilt.way,
         _emitted(source, wanted, appended, bars, topics.challengers if number else topics.predictions),
-        sure,
+        confidence,
     )
 
 
@@ -212,7 +212,7 @@ class WantedPrediction(NamedTuple):
 def _confidence(model: Model, number: int, score: NDArray[np.float64]) -> dict[str, Any]:
     """The confidence of a prediction, score f8[1, k], before its label is known. Do not use the model afterwards."""
     emitted, _ = model.monitors.confidence.models[number].emit(score, np.full(1, np.nan))
-    probability = {} if emitted.sure is None else {"probability": int(emitted.sure[0]) / MILLION}
+    probability = {} if emitted.probability is None else {"probability": int(emitted.probability[0]) / MILLION}
     if emitted.threshold is None:
         return probability
     target = model.settings.target

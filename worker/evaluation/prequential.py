@@ -102,8 +102,8 @@ class PartitionRun:
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
-        sure, covered = ({}, {}) if self.confidence is None else self.confidence.points()
-        return {**rolling, **sure, **self.offline.point(rolling), **covered}
+        calibration, coverage = ({}, {}) if self.confidence is None else self.confidence.points()
+        return {**rolling, **calibration, **self.offline.point(rolling), **coverage}
 
 
 @dataclass
@@ -158,7 +158,7 @@ class Evaluation:
     thresholds: Array = field(default_factory=lambda: np.zeros(0))
     """f8[n]: of the rows of the last block, with `coverage`; NaN for rows that were not usable."""
     parts: list[PartitionRun] = field(init=False)
-    sure: Integers | None = None
+    probability: Integers | None = None
     """The latest block's probabilities in millionths, i8[n], 0 where a row is not usable; None: they have none."""
 
     def __post_init__(self) -> None:
@@ -204,7 +204,7 @@ class Evaluation:
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         self.thresholds = np.full(len(X), np.nan)
-        self.sure = None if self.target.task == REGRESSION else np.zeros(len(X), np.int64)
+        self.probability = None if self.target.task == REGRESSION else np.zeros(len(X), np.int64)
         start = 0
         while start < len(X):
             every = self.points_every
@@ -215,19 +215,19 @@ class Evaluation:
                 if self.rows % turn == 0:
                     self._deliver()
             told = self.thresholds[start:end]
-            sure = None if self.sure is None else self.sure[start:end]
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told, sure)
+            probability = None if self.probability is None else self.probability[start:end]
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told, probability)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end
         return score, usable
 
     def _take(
-        self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array, sure: Integers | None
+        self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array, probability: Integers | None
     ) -> Array:
         """Distribute rows over the partitions; return their scores, NaN where a row is not usable.
 
-        With `coverage` their thresholds are written to `thresholds`, f8[n]; their probabilities to `sure`.
+        With `coverage` their thresholds are written to `thresholds`, f8[n]; their probabilities to `probability`.
         """
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
@@ -237,8 +237,8 @@ class Evaluation:
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
             if part.emitted is not None and part.emitted.threshold is not None:
                 thresholds[keep] = part.emitted.threshold
-            if sure is not None and part.emitted is not None and part.emitted.sure is not None:
-                sure[keep] = part.emitted.sure
+            if probability is not None and part.emitted is not None and part.emitted.probability is not None:
+                probability[keep] = part.emitted.probability
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)
@@ -362,7 +362,9 @@ def _write(
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
-        probability = {} if evaluation.sure is None else {"probability": int(evaluation.sure[i]) / MILLION}
+        probability = (
+            {} if evaluation.probability is None else {"probability": int(evaluation.probability[i]) / MILLION}
+        )
         said = {"score": flat[i], "prediction": predictions[i], **probability, "y": label}
         line = {"row": first + i, **said, **fields_of_coverage(i), **tag}
         out.write(write_json(line) + b"\n")

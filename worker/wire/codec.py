@@ -184,36 +184,36 @@ def encode_predictions(
         front = predicted.astype(np.int64, copy=False)
         back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
         numbers = score
-    sure, members = confidence.sure, confidence.members
-    said = sure is not None, members is not None or confidence.ends is not None
+    probability, members = confidence.probability, confidence.members
+    said = probability is not None, members is not None or confidence.ends is not None
     layout = _row_template(target, batch.partition, learner, k, plan, *said, header)
     sets = None if members is None else set_texts(members, [word.encode() for word in target.class_json()])
-    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure, sets)
+    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, probability, sets)
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
 def _row_template(
-    target: Target, partition: int, learner: str, k: int, plan: int, sure: bool, covering: bool, header: bytes
+    target: Target, partition: int, learner: str, k: int, plan: int, has_probability: bool, covers: bool, header: bytes
 ) -> RowTemplate:
     """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class.
 
-    If `sure`, a probability follows the scores; if `covering`, an interval or a set does.
+    If `has_probability`, a probability follows the scores; if `covers`, an interval or a set does.
     """
     from driftway.worker.wire.writer import RowTemplate
 
     start, middle = header + b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + (b',"plan":%d' % plan if plan > 1 else b"") + b',"t":'
     if target.task == REGRESSION:  # a row's numbers: the score as prediction, the score, the label
-        ends = [b',"low":', b',"high":'] if covering else []
+        ends = [b',"low":', b',"high":'] if covers else []
         return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', *ends, b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
     words = [word.encode() for word in target.class_json()]
     fronts = [b',"prediction":' + word + b',"score":' + opening for word in words]
-    probability = closing + b',"probability":0.' if sure else None
-    if sure:
+    probability = closing + b',"probability":0.' if has_probability else None
+    if has_probability:
         closing = b""  # the probability closes the list of scores
-    sets = closing + b',"set":[' if covering else None
-    behind = b"]" if covering else closing
+    sets = closing + b',"set":[' if covers else None
+    behind = b"]" if covers else closing
     backs = [behind + b',"y":' + word + end for word in (*words, NULL)]
     return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability, before_words=sets)
 

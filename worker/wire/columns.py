@@ -34,7 +34,7 @@ operating system: 10,000 events of 20 features took 0.05 us each instead of 0.18
 class Confidence(NamedTuple):
     """What n predictions say of how sure they are; None: nothing of that kind."""
 
-    sure: Integers | None = None
+    probability: Integers | None = None
     """i8[n]: probabilities of the classes predicted, in millionths."""
     ends: tuple[Floats, Floats] | None = None
     """f8[n] each: low and high ends of the intervals around predicted numbers, infinite where there is no end."""

@@ -259,7 +259,7 @@ class LabelMerger:
             of_labels = label_times(labels, self._label_line, count_awaited if self._at_end else None)
         n = len(events)
         if labels is not None and now - since < MAX_IDLE_SECONDS:
-            n = of_events.sure
+            n = of_events.decided
         patience = MAX_IDLE_SECONDS if self._label_topic_seen else FIRST_MAX_IDLE_SECONDS
         if not self._at_end and now - since < patience:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
@@ -293,8 +293,8 @@ class LabelMerger:
         elif full:
             merged = self._merge(events, labels, times_of(events), times_of(labels))
         else:
-            labels = labels.before(of_labels.sure)
-            merged = self._merge(events, labels, of_events.times[:n], of_labels.times[: of_labels.sure])
+            labels = labels.before(of_labels.decided)
+            merged = self._merge(events, labels, of_events.times[:n], of_labels.times[: of_labels.decided])
         if line != (moved := int(of_events.line[n - 1])):
             self._doubted = []
         self._event_line = moved

@@ -39,7 +39,7 @@ class UsableTimes(NamedTuple):
 
     times: Integers
     """i8[n]: the times to merge them by, in ms."""
-    sure: int
+    decided: int
     """Number of leading records that no later one is needed for."""
     line: Integers
     """i8[n]: the latest stamp in line, up to each record; NO_TIME: there is none."""
@@ -74,8 +74,8 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
     wrong = (found.verdicts == AHEAD) | (found.verdicts == BEHIND) | (is_open & (stamps > wall + LIVE_MILLIS))
     unconfirmed = is_open & ~live
     times = np.where((found.verdicts == AHEAD) | unconfirmed, in_line, stamps)
-    sure = int(undecided.argmax()) if undecided.any() else len(events)
-    return UsableTimes(times, sure, in_line, wrong, _off(stamps, in_line), unconfirmed)
+    decided = int(undecided.argmax()) if undecided.any() else len(events)
+    return UsableTimes(times, decided, in_line, wrong, _off(stamps, in_line), unconfirmed)
 
 
 def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) -> UsableTimes:
@@ -105,8 +105,8 @@ def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) 
     if count_awaited is not None and first < m:
         awaited = first + count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
         times[first:awaited] = unguided[first:awaited]
-    sure = max(last, awaited)
-    return UsableTimes(times, sure, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
+    decided = max(last, awaited)
+    return UsableTimes(times, decided, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
 
 
 def _off(stamps: Integers, line: Integers) -> Integers:
@@ -116,7 +116,7 @@ def _off(stamps: Integers, line: Integers) -> Integers:
 
 def newest_in_line(found: UsableTimes | None) -> int:
     """The latest time, so far as it is certain, that labels have reached; NO_TIME: there are none."""
-    return NO_TIME if found is None or not found.sure else int(found.line[: found.sure].max())
+    return NO_TIME if found is None or not found.decided else int(found.line[: found.decided].max())
 
 
 def replayed_times(records: Records, corrections: Integers) -> Integers:

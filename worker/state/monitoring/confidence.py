@@ -38,7 +38,7 @@ class ModelOutput(NamedTuple):
 
     score: Floats
     """f8[n, k]"""
-    sure: Integers | None
+    probability: Integers | None
     """i8[n]: probabilities of the predictions, in millionths; None: they have none."""
     threshold: Floats | None
     """f8[n]: as `driftway.learners.conformal.conformal.Conformal.emit` has them; None: no intervals or sets."""
@@ -101,19 +101,19 @@ class LearnerConfidence:
 
         Parameters as of `driftway.learners.metrics.calibrator.Calibrator.calibrate`.
         """
-        sure, threshold, counts = None, None, list[Count]()
+        probability, threshold, counts = None, None, list[Count]()
         if self.calibrated is not None:
-            sure, count = self.calibrated.emit(score, y, slot, self.probabilities)
+            probability, count = self.calibrated.emit(score, y, slot, self.probabilities)
             counts.append(count)
         if self.coverage is not None:
             threshold, count = self.coverage.emit(score, y, slot, self.thresholds)
             counts.append(count)
-        return ModelOutput(score, sure, threshold), counts
+        return ModelOutput(score, probability, threshold), counts
 
     def points(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What an accuracy point says of probabilities, and of coverage."""
-        sure = {} if self.calibrated is None else self.calibrated.reliability.point()
-        return sure, {} if self.coverage is None else self.coverage.metrics.point()
+        calibration = {} if self.calibrated is None else self.calibrated.reliability.point()
+        return calibration, {} if self.coverage is None else self.coverage.metrics.point()
 
     def bins(self) -> dict[str, Any]:
         """The bins of probabilities, as in an accuracy point."""
@@ -229,9 +229,9 @@ class ModelConfidence:
 
 def as_written(emitted: ModelOutput, n_classes: int) -> Confidence:
     """Return what predictions say of how sure they are; `n_classes` is 0 in regression."""
-    _, sure, threshold = emitted
+    _, probability, threshold = emitted
     if threshold is None:
-        return NO_CONFIDENCE if sure is None else Confidence(sure)
+        return NO_CONFIDENCE if probability is None else Confidence(probability)
     if not n_classes:
-        return Confidence(sure, ends=ends_of(emitted.score, threshold))
-    return Confidence(sure, members=classes_of(emitted.score, threshold, n_classes))
+        return Confidence(probability, ends=ends_of(emitted.score, threshold))
+    return Confidence(probability, members=classes_of(emitted.score, threshold, n_classes))

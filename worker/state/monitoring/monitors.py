@@ -125,8 +125,10 @@ class Monitors:
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics."""
         parts = zip(self._names, self.metrics, self.confidence.models, self.tests.fields(), strict=False)
-        said = ((name, metrics.point(), *sure.points(), tested) for name, metrics, sure, tested in parts)
-        return {name: {**point, **sure, **covered, **tested} for name, point, sure, covered, tested in said}
+        said = ((name, metrics.point(), *confidence.points(), tested) for name, metrics, confidence, tested in parts)
+        return {
+            name: {**point, **calibration, **coverage, **tested} for name, point, calibration, coverage, tested in said
+        }
 
     def observe(
         self, steps: OrderedBatch, scores: list[Floats], experts: Experts, pending: PendingRows | None, tell: bool

@@ -148,10 +148,10 @@ def predict_without_learning(model: Model, records: Records) -> tuple[Batch, Mod
     records : Records
         n events; only one if the model fills in missing values.
     """
-    champion, sure = model.champion, model.monitors.confidence.models[0]
+    champion, confidence = model.champion, model.monitors.confidence.models[0]
     touched = [] if model.imputer is None else [model.imputer.state.memory]
-    if sure.coverage is not None:  # counts how many thresholds it has emitted
-        touched.append(sure.coverage.conformal.state.memory)
+    if confidence.coverage is not None:  # counts how many thresholds it has emitted
+        touched.append(confidence.coverage.conformal.state.memory)
     before = [memory.copy() for memory in touched]
     try:
         batch = model.decode(records)
@@ -161,7 +161,7 @@ def predict_without_learning(model: Model, records: Records) -> tuple[Batch, Mod
         else:  # by the kernel that the worker has compiled
             delayed = DelayedRows(np.full(len(batch), NOT_DELAYED), champion.prediction_cache(1))
             champion.predict_then_update_delayed(batch.X, unknown, score, delayed)
-        emitted, _ = sure.emit(score, unknown)
+        emitted, _ = confidence.emit(score, unknown)
     finally:
         for memory, own in zip(touched, before, strict=True):
             memory[:] = own

@@ -120,8 +120,8 @@ def encode_predictions(
         rows["fields"] = mask
     if plan != 1:
         rows["plan"] = plan
-    if confidence.sure is not None:
-        rows["probability"] = confidence.sure / MILLION
+    if confidence.probability is not None:
+        rows["probability"] = confidence.probability / MILLION
     if confidence.ends is not None:
         rows["low"], rows["high"] = confidence.ends
     if confidence.members is not None:
@@ -226,7 +226,7 @@ def _why_no_prediction(value: bytes, i: int, version: int) -> str:
 
 def _confidence_bits(confidence: Confidence) -> dict[int, bool]:
     """Bit of each field on confidence -> whether it is written."""
-    said = {PROBABILITY: confidence.sure, INTERVAL: confidence.ends, SET: confidence.members}
+    said = {PROBABILITY: confidence.probability, INTERVAL: confidence.ends, SET: confidence.members}
     return {bit: value is not None for bit, value in said.items()}
 
 

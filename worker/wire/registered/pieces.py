@@ -84,10 +84,10 @@ def encode_records(
 
 def sureness_of(confidence: Confidence) -> Sureness:
     """Return the columns of what is written of how sure predictions are."""
-    sure = NO_NUMBERS if confidence.sure is None else (confidence.sure / MILLION).view(np.uint64)
+    probability = NO_NUMBERS if confidence.probability is None else (confidence.probability / MILLION).view(np.uint64)
     interval = NO_ENDS if confidence.ends is None else np.stack(confidence.ends)
     members = NO_MEMBERS if confidence.members is None else np.ascontiguousarray(confidence.members)
-    return sure, (interval, interval.view(np.uint64)), members
+    return probability, (interval, interval.view(np.uint64)), members
 
 
 def class_texts(target: Target) -> list[str]:

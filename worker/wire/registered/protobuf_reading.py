@@ -48,8 +48,8 @@ def protobuf_fields(value: bytes) -> dict[str, Any]:
             more = {end: maybe(end, WORD) for end in ("low", "high")}
             more = more if more != {"low": None, "high": None} else {}
         else:
-            if (sure := maybe("probability", WORD)) is not None:
-                more["probability"] = sure
+            if (probability := maybe("probability", WORD)) is not None:
+                more["probability"] = probability
             if NUMBERS["set"] in found:
                 more["set"] = [_label(content) for _, content in found[NUMBERS["set"]]]
         score = _doubles(one("score", BYTES)) if kind == MULTICLASS else one("score", WORD)

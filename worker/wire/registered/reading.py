@@ -118,8 +118,8 @@ class AvroReader:
             low, high = self._optional(self._double), self._optional(self._double)
             more = {} if low is None and high is None else {"low": low, "high": high}
         else:
-            sure = {"probability": self._optional(self._double), "set": self._optional(lambda: self._items(label))}
-            more = {name: found for name, found in sure.items() if found is not None}
+            optional = {"probability": self._optional(self._double), "set": self._optional(lambda: self._items(label))}
+            more = {name: found for name, found in optional.items() if found is not None}
         said = {"prediction": prediction, "score": score, **more, "y": y}
         return {**place, **said, "learner": learner, "plan": plan, "t": t}
 

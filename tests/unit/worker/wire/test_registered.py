@@ -114,8 +114,13 @@ def confidences(target: Target, score: Array, rng: np.random.Generator) -> list[
     if not n_classes:
         width = np.where(rng.random(n) < 0.3, np.inf, np.exp(rng.normal(size=n)))
         return [Confidence(), Confidence(ends=(score[:, 0] - width, score[:, 0] + width))]
-    sure, members = rng.integers(0, 10**6, n), rng.random((n, n_classes)) < rng.random((n, 1))
-    return [Confidence(), Confidence(sure), Confidence(sure, members=members), Confidence(members=members)]
+    probability, members = rng.integers(0, 10**6, n), rng.random((n, n_classes)) < rng.random((n, 1))
+    return [
+        Confidence(),
+        Confidence(probability),
+        Confidence(probability, members=members),
+        Confidence(members=members),
+    ]
 
 
 def drawn(target: Target, n: int, seed: int = 1) -> tuple[Batch, Array, Array]:
@@ -168,7 +173,7 @@ def test_predictions_are_read_by_fastavro_and_protobuf(name: str) -> None:
                 "y": label,
             }
             if texts:
-                wanted["probability"] = None if answers.sure is None else int(answers.sure[i]) / 1e6
+                wanted["probability"] = None if answers.probability is None else int(answers.probability[i]) / 1e6
                 inside = None if answers.members is None else np.flatnonzero(answers.members[i]).tolist()
                 wanted["set"] = None if inside is None else [texts[c] for c in inside]
             else:
