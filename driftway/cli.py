@@ -73,8 +73,8 @@ class LazyGroup(click.Group):
 
         if args and args[0] not in COMMANDS and (hint := did_you_mean(args[0], COMMANDS, "")):
             ctx.fail(f"No such command {args[0]!r}. {hint.capitalize()}")
-        told = ctx.meta.setdefault(RENAMED, [])
-        return super().resolve_command(ctx, [*args[:1], *present_words(args[1:], told)])
+        warnings = ctx.meta.setdefault(RENAMED, [])
+        return super().resolve_command(ctx, [*args[:1], *present_words(args[1:], warnings)])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -325,16 +325,16 @@ def main(ctx: click.Context, config: str | None) -> None:
     require_folder()
     require_compiler(os.environ)
     require_known_variables(os.environ)
-    told = ctx.meta.setdefault(RENAMED, [])
-    ctx.default_map = read_config(config, os.environ, told, ctx.invoked_subcommand)
+    warnings = ctx.meta.setdefault(RENAMED, [])
+    ctx.default_map = read_config(config, os.environ, warnings, ctx.invoked_subcommand)
     ctx.obj = ctx.obj or {}
     if ctx.invoked_subcommand not in LOGS_COMPILING:
         ctx.with_resource(compiling_shown())
     if ctx.invoked_subcommand == "worker":
-        ctx.obj["renamed"] = told  # it has a log, whose lines may be JSON
+        ctx.obj["renamed"] = warnings  # it has a log, whose lines may be JSON
     else:
         write_completely()
-        for sentence in told:
+        for sentence in warnings:
             _say(sentence, 0)
     ctx.obj.setdefault("open_stream", open_stream)
     ctx.obj.setdefault("open_rows", open_rows)

@@ -32,7 +32,7 @@ OTHER_VARIABLES = (
 def read_config(
     path: str | None,
     environ: Mapping[str, str] | None = None,
-    told: list[str] | None = None,
+    warnings: list[str] | None = None,
     wanted: str | None = None,
 ) -> dict[str, Any]:
     """Read defaults per command from a TOML file: top-level keys apply to all commands that have them, a table to one.
@@ -46,7 +46,7 @@ def read_config(
         The file.
     environ : Mapping of str to str, optional
         The environment.
-    told : list of str, optional
+    warnings : list of str, optional
         Gets a sentence for each former name of an option.
     wanted : str, optional
         The command that is called. A list for all commands counts only for this one: others may take one value.
@@ -56,8 +56,8 @@ def read_config(
     UsageFailure
         The file cannot be read or names a command or option that does not exist.
     """
-    told = [] if told is None else told
-    former = former_variables(environ or {}, told)
+    warnings = [] if warnings is None else warnings
+    former = former_variables(environ or {}, warnings)
     if path is None:
         return {} if not former else _per_command("the environment", {}, {}, {}, former, wanted)
     import tomllib
@@ -68,7 +68,7 @@ def read_config(
         raise UsageFailure(f"config {path} is not TOML that can be read: its lists are nested too deeply") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
-    given = present_keys(given, f"config {path}", told)
+    given = present_keys(given, f"config {path}", warnings)
     event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
     if inside:
         raise UsageFailure(f"config {path}: [{EVENT}] takes keys, not tables such as {min(inside)!r}")

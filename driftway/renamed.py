@@ -18,13 +18,13 @@ class RenamedOption(NamedTuple):
         The name.
     values : Mapping of str to str
         Former value -> present value, where values have other names, too.
-    said : bool
+    warns : bool
         Whether the user is told; not for a second name that stays.
     """
 
     name: str
     values: Mapping[str, str] = {}
-    said: bool = True
+    warns: bool = True
 
 
 RENAMED = {
@@ -40,19 +40,19 @@ RENAMED = {
     "--profile": RenamedOption("--load-profile"),
     "--truth": RenamedOption("--concept-headers"),
     "--replication": RenamedOption("--replication-factor"),
-    "--bootstrap-server": RenamedOption("--bootstrap", said=False),  # what Kafka's own tools call it
+    "--bootstrap-server": RenamedOption("--bootstrap", warns=False),  # what Kafka's own tools call it
 }
 """Former name -> present name, in all commands."""
 
 
-def present_words(words: Sequence[str], told: list[str]) -> list[str]:
+def present_words(words: Sequence[str], warnings: list[str]) -> list[str]:
     """Return a command line with present names.
 
     Parameters
     ----------
     words : Sequence of str
         What follows the command's name.
-    told : list of str
+    warnings : list of str
         Gets a sentence for each former name.
     """
     found: list[str] = []
@@ -62,7 +62,7 @@ def present_words(words: Sequence[str], told: list[str]) -> list[str]:
             return [*found, *words[at:]]
         name, equals, value = word.partition("=")
         if name in RENAMED:
-            _tell(told, name, RENAMED[name].name, RENAMED[name])
+            _warn(warnings, name, RENAMED[name].name, RENAMED[name])
             values = {} if equals else RENAMED[name].values
             found.append(RENAMED[name].name + equals + RENAMED[name].values.get(value, value))
         else:
@@ -71,7 +71,7 @@ def present_words(words: Sequence[str], told: list[str]) -> list[str]:
     return found
 
 
-def present_keys(table: Mapping[str, Any], place: str, told: list[str]) -> dict[str, Any]:
+def present_keys(table: Mapping[str, Any], place: str, warnings: list[str]) -> dict[str, Any]:
     """Return a table of a config file with present names, those of the tables in it, too.
 
     Parameters
@@ -80,39 +80,39 @@ def present_keys(table: Mapping[str, Any], place: str, told: list[str]) -> dict[
         Keys with - or _.
     place : str
         The file, for the sentences.
-    told : list of str
+    warnings : list of str
         Gets a sentence for each former name.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            found[key] = present_keys(value, place, told)
+            found[key] = present_keys(value, place, warnings)
             continue
         new = RENAMED.get("--" + key.replace("_", "-"))
         if new is None:
             found[key] = value
         else:
             now = _as_key(new.name)
-            _tell(told, f"{place}: {key}", now, new)
+            _warn(warnings, f"{place}: {key}", now, new)
             found.setdefault(now, new.values.get(value, value) if isinstance(value, str) else value)
     return found
 
 
-def former_variables(environ: Mapping[str, str], told: list[str]) -> dict[str, str]:
+def former_variables(environ: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
     """Return what variables with former names say, by present key.
 
     Parameters
     ----------
     environ : Mapping of str to str
         The environment.
-    told : list of str
+    warnings : list of str
         Gets a sentence for each former name.
     """
     found = {}
     for old, new in RENAMED.items():
         variable = variable_of(old)
         if variable in environ:
-            _tell(told, variable, variable_of(new.name), new)
+            _warn(warnings, variable, variable_of(new.name), new)
             found[_as_key(new.name)] = new.values.get(environ[variable], environ[variable])
     return found
 
@@ -126,7 +126,7 @@ def _as_key(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
 
-def _tell(told: list[str], old: str, now: str, new: RenamedOption) -> None:
-    if new.said:
+def _warn(warnings: list[str], old: str, now: str, new: RenamedOption) -> None:
+    if new.warns:
         other = ", ".join(f"{before} is now {after}" for before, after in new.values.items())
-        told.append(f"{old} is now {now}{f' ({other})' if other else ''}; {STILL}")
+        warnings.append(f"{old} is now {now}{f' ({other})' if other else ''}; {STILL}")

@@ -117,7 +117,7 @@ class AddExpCState(NamedTuple):
 
 
 @fragment
-def place(value: float, bounds: Array) -> float:
+def position(value: float, bounds: Array) -> float:
     """Return a value's position in the range, from 0 to 1; a non-finite value counts as 0. Shapes: bounds f8[2]."""
     low, high = bounds[0], bounds[1]
     half = 0.5 * high - 0.5 * low  # the difference itself may overflow
@@ -133,7 +133,7 @@ def mean(memory: AddExpCState) -> float:
     total, combined = 0.0, 0.0
     for e in range(memory.experts[0]):
         total += memory.weight[e]
-        combined += memory.weight[e] * place(memory.margins[e], memory.bounds)
+        combined += memory.weight[e] * position(memory.margins[e], memory.bounds)
     return combined / total
 
 
@@ -162,10 +162,10 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
     def learn(x: Array, y: float, _omega: float, _s: float, p: EnsembleNumbers, memory: AddExpCState) -> None:
         """Decay the weights, add an expert, learn. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
         widen(y, p.own.known, memory)
-        target, missed = place(y, memory.bounds), 0.0
+        target, missed = position(y, memory.bounds), 0.0
         wrong = abs(mean(memory) - target) >= p.own.tau
         for e in range(memory.experts[0]):
-            memory.error[e] = abs(place(memory.margins[e], memory.bounds) - target)
+            memory.error[e] = abs(position(memory.margins[e], memory.bounds) - target)
             missed += memory.weight[e] * memory.error[e]
             memory.weight[e] = max(memory.weight[e] * exp(memory.error[e] * p.own.log_beta), LEAST)
         gone = outgoing(p.own.oldest, memory) if wrong else -1

@@ -39,7 +39,7 @@ def test_a_former_name_is_replaced_with_its_values(old: str) -> None:
     for before, after in (*new.values.items(), ("x=1", "x=1")):
         assert present_words(["a", old, before, "--", old], warnings) == ["a", new.name, after, "--", old]
         assert present_words([f"{old}={before}", before], warnings) == [f"{new.name}={after}", before]
-    assert len(warnings) == (2 * len(new.values) + 2) * new.said
+    assert len(warnings) == (2 * len(new.values) + 2) * new.warns
     assert all(sentence.startswith(f"{old} is now {new.name}") for sentence in warnings)
 
 
@@ -87,6 +87,6 @@ def test_values_follow_in_the_environment_and_in_files() -> None:
 
 def test_kafkas_own_word_for_the_address_is_accepted_without_a_word() -> None:
     warnings: list[str] = []
-    assert RENAMED["--bootstrap-server"] == RenamedOption("--bootstrap", said=False)
+    assert RENAMED["--bootstrap-server"] == RenamedOption("--bootstrap", warns=False)
     assert present_words(["--bootstrap-server", "h:1"], warnings) == ["--bootstrap", "h:1"]
     assert warnings == []

@@ -81,31 +81,33 @@ class Configuration:
         return cls(detectors, window, every, coverage, features)
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
-        """Return settings with what is said here.
+        """Return settings with what the plan names.
 
         Raises
         ------
         UsageFailure
             They do not go together.
         """
-        said = {name: value for name, value in vars(self).items() if value is not None}
-        features = said.pop("features", None)
+        named = {name: value for name, value in vars(self).items() if value is not None}
+        features = named.pop("features", None)
         if features is not None and settings.events is None:
-            said |= {"n_features": len(features), "feature_names": features}
+            named |= {"n_features": len(features), "feature_names": features}
         elif features is not None and settings.events is not None:
-            said["events"] = replace(settings.events, features=tuple(map(Feature.parse, features)))
-        return replace(settings, **said) if said else settings
+            named["events"] = replace(settings.events, features=tuple(map(Feature.parse, features)))
+        return replace(settings, **named) if named else settings
 
     def over(self, other: Configuration) -> Configuration:
-        """Return what is said here, and else in `other`."""
-        return Configuration(**{name: vars(other)[name] if said is None else said for name, said in vars(self).items()})
+        """Return what this one names, and the rest as in `other`."""
+        return Configuration(
+            **{name: vars(other)[name] if named is None else named for name, named in vars(self).items()}
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """What is said here, as stored."""
-        said = {name: value for name, value in vars(self).items() if value is not None}
+        """What the plan names, as stored."""
+        named = {name: value for name, value in vars(self).items() if value is not None}
         if self.coverage == NO_COVERAGE and self.window is not None:
-            del said["coverage"]
-        return said if self.detectors is None else {**said, "detectors": [spec.text for spec in self.detectors]}
+            del named["coverage"]
+        return named if self.detectors is None else {**named, "detectors": [spec.text for spec in self.detectors]}
 
 
 AS_OPTIONS = Configuration()
@@ -190,20 +192,20 @@ def _headers(settings: ModelSettings) -> list[str]:
 
 def described_change(before: Configuration, after: Configuration) -> list[str]:
     """What another configuration keeps, in clauses; empty if it is the same."""
-    said = list[str]()
+    changes = list[str]()
     if after.features != before.features and after.features is not None:
-        said.append(f"features {', '.join(after.features)}")
+        changes.append(f"features {', '.join(after.features)}")
     if after.detectors != before.detectors:
         kept = [spec.text for spec in after.detectors or () if spec in (before.detectors or ())]
         keeps = f", of which {', '.join(kept)} keeps its state while the champion stays" if kept else ""
-        said.append(f"detectors {', '.join(spec.text for spec in after.detectors or ()) or 'none'}{keeps}")
+        changes.append(f"detectors {', '.join(spec.text for spec in after.detectors or ()) or 'none'}{keeps}")
     if after.window != before.window:
         longer = before.window is None or after.window is None or after.window > before.window
         anew = f", of metrics that begin anew where more than {before.window} rows have had a label"
-        said.append(f"window {after.window}{anew if longer else ', of metrics that go on'}")
+        changes.append(f"window {after.window}{anew if longer else ', of metrics that go on'}")
     if after.accuracy_every != before.accuracy_every:
-        said.append(f"an accuracy point every {after.accuracy_every} rows")
+        changes.append(f"an accuracy point every {after.accuracy_every} rows")
     if after.coverage != before.coverage:
         level = f"{after.coverage}, of intervals or sets that begin with no labels" if after.coverage else "none"
-        said.append(f"coverage {level}")
-    return said
+        changes.append(f"coverage {level}")
+    return changes
