@@ -40,7 +40,6 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offse
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.state.changelog.emission import Emissions
-from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
@@ -76,7 +75,7 @@ class PartitionAudit:
         self.target = target
         self.committed = target.committed or 0
         self.progress = progress
-        self.pointer = Pointer.parse(target.metadata)
+        self.pointer = target.pointer
         self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._challenged = streams.challengers

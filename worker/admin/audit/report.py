@@ -9,6 +9,7 @@ from typing import NamedTuple
 from driftway.worker.admin.input_records import NOT_COUNTED, CountedState
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
+from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.plans.model_plan import PlanPlace
 
 Progress = Callable[[int], None]
@@ -38,6 +39,11 @@ class AuditTarget:
     metadata: str | None = None
     last: CountedState = NOT_COUNTED
     set_aside_from: int = 0
+
+    @property
+    def pointer(self) -> Pointer | None:
+        """The snapshot that the metadata names; None if it names none."""
+        return Pointer.parse(self.metadata)
 
 
 class PartitionStreams(NamedTuple):
