@@ -7,6 +7,8 @@ from pathlib import Path
 
 from driftway.worker.errors import UsageFailure
 
+MOST_NAMED = 9
+
 
 def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequence[str]) -> tuple[str, ...]:
     """All columns except the label and those in `drop`, in file order.
@@ -54,8 +56,8 @@ def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tup
 
 
 def some_of(columns: Sequence[str]) -> str:
-    """The first names, for an error message."""
-    return ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
+    """The first names and the last one, which often is the label's, for an error message."""
+    return ", ".join(columns if len(columns) <= MOST_NAMED else [*columns[: MOST_NAMED - 1], "..", columns[-1]])
 
 
 def not_numbers(path: Path) -> str:

@@ -10,6 +10,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.schema.paths import LABELS
 
 
 class TableStream(Stream):
@@ -43,14 +44,17 @@ class TableStream(Stream):
         missing: MissingWords,
     ) -> None:
         path = table.path
+        self.notes = (*table.notes, *([table.about_label] if table.about_label and not label else ()))
         label = label or table.label or DEFAULT_LABEL
         if label not in table.columns:
-            said = "".join(f"; {note}" for note in table.notes)
+            said = "".join(f"; {note}" for note in self.notes)
+            likely = next((name for name in table.columns if name.lower() in LABELS), "")
+            example = f", as --label {likely!r}" if likely else ""
             raise UsageFailure(
-                f"{path} has no label column {label!r}; name it with --label; columns: {some_of(table.columns)}{said}"
+                f"{path} has no label column {label!r}; name it with --label{example}; columns: "
+                f"{some_of(table.columns)}{said}"
             )
         self._table = table
-        self.notes = tuple(table.notes)
         drop = [name for name in drop if name not in table.left_out]
         self.feature_names = feature_columns(path, table.columns, label, drop)
         table.check_numbers(self.feature_names)

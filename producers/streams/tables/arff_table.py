@@ -20,6 +20,7 @@ from driftway.producers.streams.stream import BLOCK_ROWS, Block
 from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.json_tokens.text_values import as_written
+from driftway.worker.wire.schema.paths import LABELS
 
 
 class ArffTable(Table):
@@ -61,10 +62,13 @@ class ArffTable(Table):
         if weighted:
             self.notes.append("the weights of its rows are left out")
         if DEFAULT_LABEL in self._at and self.label != DEFAULT_LABEL:
-            self.notes.append(f"its label is the last attribute, {last!r}; --label {DEFAULT_LABEL} takes the other")
+            about = f"its label is the last attribute, {last!r}; --label {DEFAULT_LABEL} takes the other"
         elif self.label not in self.classes and self.classes:
             other = next(iter(self.classes))
-            self.notes.append(f"its label is {self.label!r}, which is not nominal; --label {other!r} takes another")
+            about = f"its label is {self.label!r}, which is not nominal; --label {other!r} takes another"
+        else:
+            about = "" if self.label.lower() in LABELS else f"its label is the last attribute, {last!r}"
+        self.about_label = about
 
     def check_numbers(self, features: Sequence[str]) -> None:
         for name in features:

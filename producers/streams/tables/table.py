@@ -39,6 +39,8 @@ class Table(ABC):
         Column that may hold times as text -> milliseconds in a unit of its numbers.
     label : str or None
         The column that the file's format makes the label, if nobody names one.
+    about_label : str
+        Why that column, in words; empty: nobody needs to be told.
     rows : int or None
         Length, if known without reading everything.
     notes : list of str
@@ -52,6 +54,7 @@ class Table(ABC):
     decimal: str = "."
     times: Mapping[str, float] = MappingProxyType({})
     label: str | None = None
+    about_label: str = ""
     rows: int | None = None
     notes: list[str]
 

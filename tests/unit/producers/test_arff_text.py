@@ -76,7 +76,19 @@ def test_the_label_is_the_last_attribute_and_another_called_y_is_reported(tmp_pa
     stream = open_stream(str(path))
     assert (stream.feature_names, stream.label_name) == (("x", "y"), "class")
     assert stream.notes == ("its label is the last attribute, 'class'; --label y takes the other",)
-    assert open_stream(str(path), label="y").label_name == "y"
+    chosen = open_stream(str(path), label="y")
+    assert (chosen.label_name, chosen.notes) == ("y", ())
+    assert open_events(str(path)).notes == ()
+
+
+@pytest.mark.parametrize(("name", "told"), [("w39", True), ("Class", False), ("target", False)])
+def test_a_label_without_a_usual_name_is_told(tmp_path: Path, name: str, told: bool) -> None:
+    """As of files with several labels in front, whose last attribute is one more word."""
+    (path := tmp_path / "a.arff").write_text(
+        f"@relation 'a: -C 2'\n@attribute u {{0,1}}\n@attribute {name} {{0,1}}\n@data\n1,0\n"
+    )
+    stream = open_stream(str(path))
+    assert stream.notes == ((f"its label is the last attribute, '{name}'",) if told else ())
 
 
 def test_a_label_that_is_not_nominal_next_to_a_nominal_one_is_reported(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driftway.worker.admin.schema.scan import FieldStats, object_in
-from driftway.worker.admin.schema.values import LABELS
-from driftway.worker.wire.schema.paths import ROW, Path
+from driftway.worker.wire.schema.paths import LABELS, ROW, Path
 
 LEAST_WAIT = 1000
 MARGIN = 10

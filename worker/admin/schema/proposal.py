@@ -42,12 +42,12 @@ from driftway.worker.admin.schema.feature_kinds import (
 from driftway.worker.admin.schema.labels import target_of
 from driftway.worker.admin.schema.later_labels import LaterLabels
 from driftway.worker.admin.schema.scan import AROUND, EventStats, FieldStats
-from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
+from driftway.worker.admin.schema.values import id_rank, words_of
 from driftway.worker.admin.schema.wording import percent, shares, spread
 from driftway.worker.errors import plural
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
-from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
+from driftway.worker.wire.schema.paths import ENVELOPE, LABELS, ROW, Path
 from driftway.worker.wire.schema.schema import EventSchema, implied_unit, written_time
 
 SPARSE = 0.5

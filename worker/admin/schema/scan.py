@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.admin.schema.values import LABELS, is_code, number_in, time_in, word_of
+from driftway.worker.admin.schema.values import is_code, number_in, time_in, word_of
 from driftway.worker.wire.codec import LONGEST_EXACT, parse_exactly, parse_json
 from driftway.worker.wire.events import MAX_FEATURES, PLAIN_FIELDS, Reject
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
 from driftway.worker.wire.schema.decoder import beside_row, row_of
-from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, Path, look_up, text_of
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, LABELS, ROW, Path, look_up, text_of
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD
 
 DEEP = 16

@@ -14,8 +14,6 @@ WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 """Splits names into words: created_at, createdAt and CREATED-AT have the same two."""
 TIME_WORDS = {"at", "date", "datetime", "time", "timestamp", "ts", "when"}
 ID_WORDS = {"id", "uuid", "guid"}
-LABELS = ("y", "label", "target", "class")
-"""Names of a label, the likeliest first."""
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
 """Times as `driftway.worker.wire.schema.conversion.times` reads them."""
 OTHER_DATE = re.compile(r"\d{1,4}([./-])\d\d?\1\d{2,4}([ T]\d\d?:\d\d.*)?", re.ASCII)

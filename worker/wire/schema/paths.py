@@ -13,6 +13,8 @@ SOURCES = (ENVELOPE, KEY, HEADER, TIMESTAMP)
 STEP = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
 BARE = re.compile(r'[^.":@\s](?:[^.":]*[^.":\s])?')
 """A step that needs no quotes."""
+LABELS = ("y", "label", "target", "class")
+"""Names that the field of a label usually has, in small letters, the likeliest first."""
 
 
 class Absent:
