@@ -32,7 +32,6 @@ from driftway.producers.streams.files import (
     open_file,
     open_raw,
     suffix_of,
-    without_format,
 )
 from driftway.producers.streams.injection import inject_all
 from driftway.producers.streams.labels import check_labels
@@ -225,8 +224,6 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
 
 def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
-    if Path(name).is_file():
-        return without_format(name)
     if Path(name).is_dir():
         try:
             some = sorted(islice(Path(name).rglob("*"), MOST_LISTED))

@@ -19,8 +19,16 @@ NO_TEXTS = {
     b"PK\x03\x04": "a ZIP archive or an Excel workbook: unpack it, or save it as CSV",
     b"PAR1": "a Parquet file: rename it to end in .parquet",
     b"ARROW1": "an Arrow file: rename it to end in .arrow",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook: save it as CSV",
 }
 """First bytes of files that are not text -> what they are."""
+NO_DATA = {
+    b"<!doctype html": "a web page",
+    b"<html": "a web page",
+    b"version https://git-lfs.": "what Git LFS has in the place of a large file",
+}
+"""What a text begins with, in small letters, that came instead of a file -> what it is."""
+TAR_AT, TAR = 257, b"ustar"
 
 
 def encoding_of(path: Path, head: bytes) -> str:
@@ -29,11 +37,17 @@ def encoding_of(path: Path, head: bytes) -> str:
     Raises
     ------
     UsageFailure
-        It is not a text file.
+        It is not a text file, or not the one that was meant.
     """
     for prefix, what in NO_TEXTS.items():
         if head.startswith(prefix):
             raise UsageFailure(f"{path} is not a text file but {what}")
+    if head.startswith(TAR, TAR_AT):
+        raise UsageFailure(f"{path} is an archive of files: unpack it, and give one of them")
+    beginning = head[:LOOKED_AT].lstrip().lower()
+    for prefix, what in NO_DATA.items():
+        if beginning.startswith(prefix):
+            raise UsageFailure(f"{path} holds {what}: download the file itself")
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the first begins with a mark of UTF-16
         return UTF32
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

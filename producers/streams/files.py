@@ -10,6 +10,7 @@ from pathlib import Path
 from driftway.producers.streams.catalogue import CATALOGUE, Entry, fetched_file
 from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.compressed import PACKED, head_of
+from driftway.producers.streams.encoding import UTF8, WINDOWS, encoding_of
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.stream import Stream
@@ -19,7 +20,7 @@ from driftway.worker.errors import UsageFailure
 TABLES = (".csv", ".tsv", ".arff", ".parquet", ".arrow", ".feather", ".svm", ".libsvm", ".svmlight")
 EVENTS = (".jsonl", ".ndjson", ".json")
 TEXT = (".data", ".dat", ".txt")
-"""Text of any kind; such a file is read if it is named with its ending, and its text tells what it holds."""
+"""Text of any kind, as in files with other endings: its first line tells. In a data folder the ending must be given."""
 COMPRESSED = {".parquet": (".gz",), ".arrow": (), ".feather": ()}
 """Format -> how its files may be compressed, if not in all ways."""
 SUFFIXES = tuple(f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, PACKED), ""))
@@ -52,15 +53,23 @@ def data_folder(data_dir: str | None) -> Path | None:
 
 
 def find_file(name: str, data_dir: str | None = None) -> Path | None:
-    """The file that `name` refers to: a path, a data folder's file with or without suffix, or a fetched file."""
+    """The file that `name` refers to: a path, a data folder's file with or without suffix, or a fetched file.
+
+    Files whose names do not tell their format come last.
+    """
     if suffix_of(name) and Path(name).is_file():
         return Path(name)
-    if not name or os.sep in name:
-        return None
-    folder = data_folder(data_dir)
-    candidates = [] if folder is None else [folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)]
-    found = next((path for path in candidates if suffix_of(path.name) and path.is_file()), None)
-    return fetched_file(name) if found is None and name in CATALOGUE else found
+    others = [Path(name)]
+    if name and os.sep not in name:
+        folder = data_folder(data_dir)
+        candidates = [] if folder is None else [folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)]
+        found = next((path for path in candidates if suffix_of(path.name) and path.is_file()), None)
+        if found is None and name in CATALOGUE:
+            found = fetched_file(name)
+        if found is not None:
+            return found
+        others += candidates[:1]
+    return next((path for path in others if path.is_file()), None)
 
 
 def fetched_entry(path: Path) -> Entry | None:
@@ -98,30 +107,25 @@ def without_suffix(name: str) -> str:
     return name[: len(name) - len(suffix_of(name))]
 
 
-def without_format(path: Path | str) -> str:
-    """Say that a file's name does not tell how to read it."""
-    return f"cannot tell the format of {path}: it must end in {ENDINGS}"
-
-
 def format_of(path: Path) -> str:
-    """The one of `TABLES` and `EVENTS` that a file holds, by its name or, of a text file, by its first line.
+    """The one of `TABLES` and `EVENTS` that a file holds, by its name or, if that does not tell, by its first line.
 
     Raises
     ------
     UsageFailure
-        The name says nothing or is not UTF-8, or the file cannot be read.
+        The name is not UTF-8, or the file cannot be read, or does not hold text although its name does not tell what.
     """
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:  # results name the stream, and pyarrow opens no such file
         raise UsageFailure(f"cannot read {path}: its name is not UTF-8, rename it") from None
     suffix = suffix_of(path.name)
-    if suffix not in TEXT_SUFFIXES:
-        found = next((base for base in (*TABLES, *EVENTS) if suffix.startswith(base)), None)
-        if found is None:
-            raise UsageFailure(without_format(path))
-        return found
-    lines = (line.strip().lower() for line in head_of(path).splitlines())
+    if suffix and suffix not in TEXT_SUFFIXES:
+        return next(base for base in (*TABLES, *EVENTS) if suffix.startswith(base))
+    head = head_of(path)
+    if not suffix and b"\0" in head and encoding_of(path, head) in (UTF8, WINDOWS):
+        raise UsageFailure(f"cannot tell the format of {path}: if it holds rows, its name must end in {ENDINGS}")
+    lines = (line.strip().lower() for line in head.splitlines())
     first = next((line for line in lines if line and not line.startswith((b"#", b"%"))), b"")
     if first.startswith(b"{"):
         return ".jsonl"

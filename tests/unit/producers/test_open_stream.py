@@ -45,13 +45,13 @@ def test_unknown_names_are_refused_in_one_sentence(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     endings = ENDINGS
     ending = f"A file's name ends in {endings}"
-    odd = tmp_path / "rows.xls"
-    odd.write_text("a,y\n")
+    odd = tmp_path / "rows.npy"
+    odd.write_bytes(b"\x93NUMPY\0")
     expected = {
         "see": f"there is no stream 'see'; did you mean sea? {ending}",
         "quux": f"there is no stream 'quux'; generators are {', '.join(GENERATORS)}. {ending}",
         "absent.csv": "there is no file absent.csv",
-        str(odd): f"cannot tell the format of {odd}: it must end in {endings}",
+        str(odd): f"cannot tell the format of {odd}: if it holds rows, its name must end in {endings}",
     }
     for name, sentence in expected.items():
         with pytest.raises(UsageFailure) as failure:
