@@ -20,6 +20,7 @@ from driftway.producers.streams import cells
 from driftway.producers.streams.blanks import BLANK, with_single_blanks
 from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
+from driftway.producers.streams.csv_header import FEWEST_ROWS, has_second, is_number, is_row, names_in
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.worker.errors import UsageFailure, plural
@@ -33,9 +34,6 @@ SHARE = 0.9
 """Part of the sample's rows that must have as many cells as most for a separator to be believed."""
 WITHOUT_NAME, UNNAMED = "column {}", "Unnamed: 0"
 """What a column without a name is called here, and what pandas calls the first one when it reads it."""
-LONGEST_COUNT = 10
-FEWEST_ROWS = 3
-"""Rows below which nobody can tell a header from a row by the other rows."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     columns, left_out = _columns(path, given, sample, decimal, notes)
     if len(sample.rows) == 1 and not without_header:
         raise UsageFailure(f"{path} has a header but no rows")
-    if sample.first_is_row and before and (names := _names_in(lines[before - 1], separator, sample.width)):
+    if sample.first_is_row and before and (names := names_in(lines[before - 1], COMMENT, separator, sample.width)):
         columns, notes[-1] = names, "the names of its columns are those of the last comment"
     skipped = before + (0 if without_header or sample.first_is_row else sample.lines_of_header)
     return Dialect(
@@ -166,7 +164,8 @@ class _Sample:
     def __init__(self, lines: Sequence[str], separator: str, quote: str = DOUBLE, escape: str = "") -> None:
         self.separator, self.quote, self.escape = separator, quote, escape
         self.rows: list[list[str]] = []
-        self.lines_of_header = 0
+        self._lines: list[int] = []
+        """Of each row, the number of lines up to its end."""
         self.first_is_row = False
         reader = self._reader(lines, escape)
         count = 0
@@ -174,7 +173,7 @@ class _Sample:
             for row in reader:
                 if row:
                     self.rows.append(row)
-                    self.lines_of_header = self.lines_of_header or reader.line_num
+                    self._lines.append(reader.line_num)
                     count += len(row)
                 if len(self.rows) > (SAMPLE_ROWS if count < SAMPLE_CELLS else FEWEST_ROWS):
                     break
@@ -188,6 +187,19 @@ class _Sample:
             self.width = len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
         self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
+
+    @property
+    def lines_of_header(self) -> int:
+        """The lines up to the end of the header."""
+        return self._lines[0] if self._lines else 0
+
+    def rows_of_most(self) -> list[list[str]]:
+        """The rows behind the header that have as many cells as most."""
+        return [row for row in self.rows[1:] if len(row) == self.width]
+
+    def leave_out_second(self) -> None:
+        """Count the row behind the header to the header."""
+        del self.rows[1], self._lines[0]
 
     def _reader(self, lines: Sequence[str], escape: str, strict: bool = False, skip_blanks: bool = True) -> Any:
         return csv.reader(
@@ -227,7 +239,7 @@ class _Sample:
 
     def has_single_quotes(self) -> bool:
         """Whether all cells of a column are in single quotes."""
-        rows = [row for row in self.rows[1:] if len(row) == self.width]
+        rows = self.rows_of_most()
         return len(rows) >= FEWEST_ROWS and any(
             all(len(row[i]) > 1 and row[i][0] == row[i][-1] == SINGLE for row in rows) for i in range(self.width)
         )
@@ -251,11 +263,11 @@ def _separator(lines: Sequence[str]) -> str:
 
 
 def _has_numbers_in_one_cell(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether some column has several numbers with blanks between them in all its cells."""
+    """Whether some column has several numbers with blanks between them, or gaps, in all its cells."""
 
     def several(cell: str) -> bool:
         words = cell.split()
-        return len(words) > 1 and all(_is_number(word, ".") for word in words)
+        return len(words) > 1 and all(word in cells.MISSING or is_number(word, ".") for word in words)
 
     return any(all(map(several, column)) for column in zip(*rows, strict=False))
 
@@ -265,7 +277,7 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
     width = len(rows[-1]) if rows else 0
     if width < 2 or len(rows) < FEWEST_ROWS or any(len(row) != width for row in rows):
         return False
-    return any(all(_is_number(row[i], mark) for row in rows[1:]) for i in range(width) for mark in ".,")
+    return any(all(is_number(row[i], mark) for row in rows[1:]) for i in range(width) for mark in ".,")
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
@@ -303,21 +315,24 @@ def _columns(
             )
         return given.columns, frozenset()
     header = [cell.strip() for cell in sample.rows[0]]
-    if _looks_like_a_row(sample, decimal):
+    if is_row(sample.rows[0], sample.rows_of_most(), decimal):
         sample.first_is_row = True
         notes.append(
             "its first line looks like a row, not a header, so its columns are called c0, c1, ..; --columns A,B,.. "
             "names them"
         )
         return tuple(f"c{i}" for i in range(sample.width)), frozenset()
+    if sample.width == len(header) and has_second(sample.rows[1:], decimal, given.missing_values or ()):
+        notes.append(f"its second line, which begins with {sample.rows[1][0]!r}, is left out as a second header")
+        sample.leave_out_second()
     left_out = set[str]()
     if len(header) == sample.width + 1 and not header[-1]:
         header.pop()  # a comma at the end of the header only
     widths = {len(row) for row in sample.rows[1:] if len(row) > 1}
     if widths and widths.isdisjoint((len(header), len(header) + 1)):
         raise UsageFailure(
-            f"{path} has {len(header)} names in its header, {header[0]!r} the first, but {min(widths)} cells in its "
-            "rows: correct its header, or remove what stands before it"
+            f"{path} has {plural(len(header), 'name')} in its header, {header[0]!r} the first, but {min(widths)} cells "
+            "in its rows: correct its header, or remove what stands before it"
         )
     if sample.width == len(header) + 1:
         if all(not row[-1].strip() for row in sample.rows[1:] if len(row) == sample.width):
@@ -342,37 +357,3 @@ def _without_name(i: int, n: int, empty: bool) -> str:
         return "its first column has no name and is left out as the index of a data frame"
     places = {n - 1: "last column", 0: "first column"}
     return f"its {places.get(i, f'column {i + 1}')} has neither a name nor values and is left out"
-
-
-def _looks_like_a_row(sample: _Sample, decimal: str) -> bool:
-    """Whether the first line is no header: every column of numbers has a number there, too, and there is one."""
-    first, rest = sample.rows[0], [row for row in sample.rows[1:] if len(row) == sample.width]
-    if _counts(first) and not all(map(_counts, rest)):  # years, or the places of columns without names
-        return False
-    if all(_is_number(cell, decimal) for cell in first):
-        return True
-    if len(first) != sample.width or len(rest) < FEWEST_ROWS:
-        return False
-    with_number = {i for i, cell in enumerate(first) if _is_number(cell, decimal)}
-    if not with_number:  # usual, and then there is no need to look at all columns
-        return False
-    numeric = {i for i in range(sample.width) if all(_is_number(row[i], decimal) for row in rest)}
-    return bool(numeric) and numeric <= with_number
-
-
-def _counts(row: Sequence[str]) -> bool:
-    """Whether the numbers of a row are at least two, and each is one more than that before it."""
-    numbers = [int(cell) for cell in map(str.strip, row) if cell.isdecimal() and len(cell) < LONGEST_COUNT]
-    return len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-
-
-def _names_in(comment: str, separator: str, width: int) -> tuple[str, ...]:
-    """The names of so many columns in a line of comment; empty if it holds something else."""
-    names = tuple(name.strip() for name in next(csv.reader([comment.lstrip(f"{COMMENT} ")], delimiter=separator), []))
-    if names and not names[0]:  # the sign is itself a name
-        names = (COMMENT, *names[1:])
-    return names if len(names) == width == len(set(names)) and all(names) else ()
-
-
-def _is_number(cell: str, decimal: str) -> bool:
-    return not math.isnan(cells.number(cell, decimal))

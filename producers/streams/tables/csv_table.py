@@ -237,12 +237,13 @@ class CsvTable(Table):
         from pyarrow import compute
 
         found = list(batch.columns)
+        everywhere = frozenset(self._missing.everywhere())
         if self._dialect.blanks:
             found = [compute.utf8_trim_whitespace(column) for column in found]
-        everywhere = frozenset(self._missing.everywhere())
+            everywhere = frozenset()  # to the parser, blanks are a part of each word
         # Words that are values in some column are no null values for the parser.
         kept = {word for words in self._missing.kept.values() for word in words}
-        if kept & self._missing.of("") - everywhere:
+        if self._dialect.blanks or kept & self._missing.of("") - everywhere:
             for i, name in enumerate(columns):
                 more = self._arrow.array(sorted(self._missing.of(name) - everywhere), self._arrow.string())
                 if len(more):

@@ -44,3 +44,5 @@ def test_numbers_before_a_tab_and_a_name_are_separate_columns(tmp_path: Path) ->
     (block,) = stream.blocks()
     assert block.X.tolist() == [[18.0 + i, 8.0, i + 0.5] for i in range(9)]
     assert block.y.tolist() == [float(i % 2) for i in range(9)]
+    path.write_text(path.read_text().replace("3.5  ", "?    "))
+    assert open_stream(str(path), label="c3", drop=("c4",)).feature_names == ("c0", "c1", "c2")
