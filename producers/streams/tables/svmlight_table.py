@@ -78,7 +78,7 @@ class SvmlightTable(Table):
             raise UsageFailure(f"{path} has {plural(found, 'feature')}, more than --width {self._width:,}")
         high = self._first + self._width - 1
         self.columns = (*(str(index) for index in range(self._first, high + 1)), LABEL)
-        names = _classes(labels)
+        names = _classes(labels, self.rows)
         self.classes = {} if names is None else {LABEL: names}
         said = self._encoding == UTF8 or options.encoding
         self.notes = [] if said else [f"its text is read as {in_words(self._encoding)}"]
@@ -159,12 +159,12 @@ class SvmlightTable(Table):
         return pairs
 
 
-def _classes(labels: set[str]) -> tuple[str, ...] | None:
-    """The names of the classes, in order; None if the labels are numbers."""
+def _classes(labels: set[str], rows: int) -> tuple[str, ...] | None:
+    """The names of the classes, in order; None if the labels are numbers, or texts that hardly ever occur twice."""
     try:
         numbers = sorted({float(label) for label in labels})
     except ValueError:
-        return None if len(labels) > MOST_CLASSES else tuple(sorted(labels))
+        return None if len(labels) > min(MOST_CLASSES, max(rows // 2, 2)) else tuple(sorted(labels))
     count = len(numbers)
     if count < 2 or count > MOST_CLASSES or any(not number.is_integer() for number in numbers):
         return None

@@ -46,6 +46,14 @@ def test_classes_are_recognised_by_their_labels(tmp_path: Path, labels: str, cla
         assert next(stream.blocks()).y.tolist() == [classes.index(label.split(".")[0]) for label in labels.split()]
 
 
+def test_texts_that_hardly_ever_occur_twice_are_no_classes(tmp_path: Path) -> None:
+    (path := tmp_path / "batch1.dat").write_text("".join(f"1;{i}.5 1:2\n" for i in range(9)))
+    with pytest.raises(UsageFailure, match=r"label column 'y' holds '1;0\.5', which is not a number"):
+        list(open_stream(str(path)).blocks())
+    path.write_text("ham 1:2\nspam 1:3\nham 1:2\nham 1:2\neggs 1:3\nham 2:1\n")
+    assert open_stream(str(path)).labels == ("eggs", "ham", "spam")
+
+
 @pytest.mark.parametrize("word", ["?", "nan", "NA"])
 def test_a_missing_label_is_no_class(tmp_path: Path, word: str) -> None:
     path = tmp_path / "a.svm"
