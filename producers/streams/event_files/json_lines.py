@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_
 from driftway.producers.streams.encoding import UTF8, WINDOWS, encoding_of, in_words
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.events import PLAIN_FIELDS
 
 CHUNK_BYTES = 1 << 20
 """Bytes of text per chunk, 1 MiB: bounds the reader's memory, along with the longest line."""
+FEATURES, FEWEST_BYTES = PLAIN_FIELDS["features"], 1000
+"""Bytes below which an object is an event, however it looks."""
 
 
 class JsonLines(EventFile):
@@ -44,11 +48,20 @@ class JsonLines(EventFile):
         found = encoding_of(path, head_of(path))
         self._encoding = None if found in (UTF8, WINDOWS) else found
         self.notes = () if self._encoding is None else (f"its text is read as {in_words(found)}",)
-        first = next(self.chunks(), None)
+        chunks = self.chunks()
+        first = next(chunks, None)
         if first is None:
             raise UsageFailure(f"{path} is empty")
-        if first[0].strip() == b"[" or first[0].lstrip().startswith((b"[{", b"[ {")):
-            raise UsageFailure(f"{path} is one JSON array; it must have an event per line, as jq -c '.[]' writes it")
+        line = first[0].strip()
+        what, how = "", ""
+        if line == b"[" or line.startswith((b"[{", b"[ {")):
+            what, how = "is one JSON array", "jq -c '.[]'"
+        elif line == b"{":
+            what, how = "has JSON over several lines", "jq -c ."
+        elif len(first) == 1 and next(chunks, None) is None:
+            what, how = "is one JSON object with all rows in it", _writer_of_rows(line)
+        if how:
+            raise UsageFailure(f"{path} {what}; it must have an event per line, as {how} writes it")
 
     def chunks(self) -> Iterator[list[bytes]]:
         try:
@@ -68,3 +81,21 @@ class JsonLines(EventFile):
             if self._encoding is None
             else io.BufferedReader(Utf8File(self._path, self._encoding))
         )
+
+
+def _writer_of_rows(text: bytes) -> str:
+    """What writes the rows of a table that is one object as an event per line; empty if the object is an event.
+
+    It holds nothing but lists and objects, as data frames and the answers of services do.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ""
+    if not isinstance(value, dict) or FEATURES in value or len(text) < FEWEST_BYTES:
+        return ""
+    if not all(isinstance(one, list | dict) for one in value.values()):
+        return ""
+    lists = (name for name, one in value.items() if isinstance(one, list) and one and isinstance(one[0], dict))
+    name = next(lists, None)
+    return "df.to_json(lines=True, orient='records')" if name is None else f"jq -c '.{name}[]'"

@@ -242,6 +242,17 @@ def test_thousands_separators_determine_the_decimal_mark(tmp_path: Path) -> None
         (b"\n<!DOCTYPE html>\n<html>", "adult.data", "adult.data holds a web page: download the file itself"),
         (b"version https://git-lfs.github.com/spec/v1\n", "x.csv", "x.csv holds what Git LFS has in the place of a"),
         (b'[\n{"x":[1],"y":0}\n]\n', "x.json", "x.json is one JSON array; it must have an event per line"),
+        (
+            b'{\n "data": [\n',
+            "x.json",
+            "x.json has JSON over several lines; it must have an event per line, as jq -c . writes",
+        ),
+        (
+            b'{"a":{' + b",".join(b'"%d":%d' % (i, i) for i in range(200)) + b"}}\n",
+            "x.json",
+            "is one JSON object with all rows in it; it must have an event per line, as df.to_json(lines=True, orient",
+        ),
+        (b'{"rows":[' + 99 * b'{"a": 1.5},' + b"{}]}", "x.json", "as jq -c '.rows[]' writes it"),
         (None, "x.parquet", "x.parquet is a folder: give one of its files, such as "),
         (None, "days", "days is a folder: give one of its files, such as "),
     ],
