@@ -43,7 +43,8 @@ def values_of(column: Any) -> list[Any]:
     from pyarrow import types
 
     if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        values = values_of(column.dictionary)  # arrow itself does not decode views of strings, which Polars writes
+        return [None if i is None else values[i] for i in column.indices.to_pylist()]
     if (kind := _plain(column.type)) != column.type:
         column = column.cast(kind, safe=False)
     try:

@@ -8,6 +8,7 @@ import json
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -56,6 +57,20 @@ def test_views_of_text_are_read_as_text(tmp_path: Path) -> None:
     (block,) = open_stream(str(path), labels=("no", "yes")).blocks()
     assert block.X[[0, 2]].tolist() == [[1.5], [-2.0]]
     assert block.y.tolist() == [0, 1, 0]
+
+
+def test_categories_with_views_of_text_are_read_as_text(tmp_path: Path) -> None:
+    """As Polars writes them: arrow does not decode such dictionaries."""
+    path = tmp_path / "x.arrow"
+    colours = pa.DictionaryArray.from_arrays(
+        pa.array([1, None, 0], pa.uint8()), pa.array(["no", "yes"], pa.string_view())
+    )
+    with pa.ipc.new_file(str(path), pa.schema([("a", pa.float64()), ("y", colours.type)])) as file:
+        file.write(pa.record_batch([pa.array([1.0, 2.0, 3.0]), colours], names=["a", "y"]))
+    (rows,) = open_events(str(path)).blocks()
+    assert [json.loads(row)["y"] for row in rows] == ["yes", None, "no"]
+    (block,) = open_stream(str(path), labels=("no", "yes")).blocks()
+    np.testing.assert_array_equal(block.y, [1, np.nan, 0])
 
 
 def test_a_proposal_leaves_out_types_unknown_to_json_and_says_so(tmp_path: Path) -> None:
