@@ -20,7 +20,7 @@ from driftway.producers.streams import cells
 from driftway.producers.streams.blanks import BLANK, with_single_blanks
 from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
-from driftway.producers.streams.csv_header import FEWEST_ROWS, has_second, is_number, is_row, names_in
+from driftway.producers.streams.csv_header import FEWEST_ROWS, has_second, is_number, is_row, names_in, numeric_columns
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.worker.errors import UsageFailure, plural
@@ -273,11 +273,16 @@ def _has_numbers_in_one_cell(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows have the same number of cells, more than one, and a column of numbers."""
-    width = len(rows[-1]) if rows else 0
-    if width < 2 or len(rows) < FEWEST_ROWS or any(len(row) != width for row in rows):
+    """Whether rows have the same number of cells, more than one, and a column of numbers, which may have gaps.
+
+    The header may lack a name for the names of the rows, as R writes them.
+    """
+    width, first = len(rows[-1]) if rows else 0, len(rows[0]) if rows else 0
+    if width < 2 or len(rows) < FEWEST_ROWS or any(len(row) != width for row in rows[1:]):
         return False
-    return any(all(is_number(row[i], mark) for row in rows[1:]) for i in range(width) for mark in ".,")
+    if first != width and not 1 < first == width - 1:
+        return False
+    return any(numeric_columns(rows[1:], range(width), mark) for mark in ".,")
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:

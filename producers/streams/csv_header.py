@@ -31,13 +31,13 @@ def is_row(first: Row, rest: Sequence[Row], decimal: str) -> bool:
         return False
     columns = range(len(first))
     with_number = {i for i in columns if is_number(first[i], decimal)}
-    if with_number and (numeric := _numeric(rest, columns, decimal)):
+    if with_number and (numeric := numeric_columns(rest, columns, decimal)):
         gaps = {i for i in columns if _is_missing(first[i]) and (i or first[i].strip())}  # the index has no name
         return not with_number.isdisjoint(numeric) and set(numeric) <= with_number | gaps
     others = [row for row in rest if list(row) != list(first)]  # a header may be repeated
     columns_of_others: Iterable[Row] = zip(*others, strict=True)
     repeated = sum(bool(cell.strip()) and cell in more for cell, more in zip(first, columns_of_others, strict=False))
-    return len(first) > 1 and 2 * repeated >= len(first) and not _numeric(rest, columns, decimal)
+    return len(first) > 1 and 2 * repeated >= len(first) and not numeric_columns(rest, columns, decimal)
 
 
 def has_second(rows: list[list[str]], decimal: str, missing: Collection[str]) -> bool:
@@ -49,7 +49,7 @@ def has_second(rows: list[list[str]], decimal: str, missing: Collection[str]) ->
     if len(rows) <= FEWEST_ROWS or any(not cell.strip() or is_number(cell, decimal) for cell in rows[0]):
         return False
     words = {*cells.MISSING, *cells.MISSING_AMONG_NUMBERS, *missing}
-    numeric = _numeric(rows[1:], range(len(rows[0])), decimal)
+    numeric = numeric_columns(rows[1:], range(len(rows[0])), decimal)
     return len(numeric) >= FEWEST_COLUMNS and all(rows[0][i].strip() not in words for i in numeric)
 
 
@@ -66,7 +66,7 @@ def is_number(cell: str, decimal: str) -> bool:
     return not math.isnan(cells.number(cell, decimal))
 
 
-def _numeric(rows: Sequence[Row], columns: range, decimal: str) -> list[int]:
+def numeric_columns(rows: Sequence[Row], columns: range, decimal: str) -> list[int]:
     """The columns that hold numbers in these rows, and nothing else but gaps."""
     return [
         i

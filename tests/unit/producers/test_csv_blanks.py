@@ -46,3 +46,25 @@ def test_numbers_before_a_tab_and_a_name_are_separate_columns(tmp_path: Path) ->
     assert block.y.tolist() == [float(i % 2) for i in range(9)]
     path.write_text(path.read_text().replace("3.5  ", "?    "))
     assert open_stream(str(path), label="c3", drop=("c4",)).feature_names == ("c0", "c1", "c2")
+
+
+def test_numbers_between_blanks_with_gaps_in_all_columns_are_a_table(tmp_path: Path) -> None:
+    """As measurements of semiconductors are published."""
+    path = tmp_path / "secom.data"
+    path.write_text(
+        "".join(" ".join("NaN" if (i + j) % 3 == 2 else f"{i}.{j}" for j in range(5)) + "\n" for i in range(9))
+    )
+    stream = open_stream(str(path), label="c4")
+    (block,) = stream.blocks()
+    assert (block.X.shape, stream.notes[0]) == ((9, 4), "its cells are separated by blanks")
+    assert block.X[1].tolist()[::2] == [1.0, 1.2]
+
+
+def test_a_table_of_r_has_names_of_rows_and_none_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "cars.txt"
+    path.write_text('"mpg" "cyl" "y"\n' + "".join(f'"Mazda RX{i}" {20 + i}.5 {i} {i % 2}\n' for i in range(9)))
+    stream = open_stream(str(path))
+    assert (stream.feature_names, stream.label_name) == (("mpg", "cyl"), "y")
+    assert [block.X.tolist() for block in stream.blocks()] == [[[20.5 + i, float(i)] for i in range(9)]]
+    path.write_text("price\n" + "12 EUR\n14 EUR\n" * 4)
+    assert open_events(str(path)).columns == ("price",)
