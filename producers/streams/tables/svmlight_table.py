@@ -86,6 +86,12 @@ class SvmlightTable(Table):
         if names is not None:
             self.notes.append(f"its classes are {', '.join(names[:12])}{', ..' if len(names) > 12 else ''}")
 
+    def check_numbers(self, features: Sequence[str]) -> None:
+        if LABEL in features:
+            raise UsageFailure(
+                f"{self.path}: the label of a LIBSVM file is the first word of each line: leave out --label"
+            )
+
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
         kept = [int(name) - self._first for name in features]
         whole = len(kept) == self._width

@@ -54,6 +54,15 @@ def test_texts_that_hardly_ever_occur_twice_are_no_classes(tmp_path: Path) -> No
     assert open_stream(str(path)).labels == ("eggs", "ham", "spam")
 
 
+def test_a_feature_as_label_is_refused(tmp_path: Path) -> None:
+    (path := tmp_path / "a9a").write_text("0 1:1 3:2\n1 2:1\n")
+    with pytest.raises(
+        UsageFailure, match="the label of a LIBSVM file is the first word of each line: leave out --label"
+    ):
+        open_stream(str(path), label="1")
+    assert open_stream(str(path), label="y").feature_names == ("1", "2", "3")
+
+
 @pytest.mark.parametrize("word", ["?", "nan", "NA"])
 def test_a_missing_label_is_no_class(tmp_path: Path, word: str) -> None:
     path = tmp_path / "a.svm"
