@@ -17,6 +17,8 @@ from driftway.producers.streams.compressed import open_text
 BLANK = " "
 RUN = re.compile(r"[ \t]+")
 CHUNK_CHARACTERS = 1 << 20
+NULL_CELL = "\\N"
+"""What databases write for null."""
 
 
 def with_single_blanks(lines: str, quote: str) -> str:
@@ -35,6 +37,14 @@ def without_blanks_before_quotes(lines: str, separator: str, quote: str, escape:
     start = rf"(^|{re.escape(separator)})[ \t]*"
     # Cells in quotes are matched as a whole, since what looks like another one in them is text.
     return re.sub(rf"{start}({quote}(?:{inside})*+{quote})", r"\1\2", lines, flags=re.MULTILINE | re.DOTALL)
+
+
+def without_null_cells(lines: str, separator: str) -> str:
+    """Whole lines with empty cells in the place of ``\\N``, which is an N where backslashes keep the next character."""
+    if NULL_CELL not in lines:
+        return lines
+    between = re.escape(separator)
+    return re.sub(rf"(^|{between})\\N(?=$|\r|{between})", r"\1", lines, flags=re.MULTILINE)
 
 
 class Utf8File(io.RawIOBase):
@@ -87,10 +97,12 @@ class ChangedFile(Utf8File):
         Its encoding, as Python names it.
     change : callable
         Whole lines -> what they become.
+    newline : str or None
+        As for `Utf8File`.
     """
 
-    def __init__(self, path: Path, encoding: str, change: Callable[[str], str]) -> None:
-        super().__init__(path, encoding, None)
+    def __init__(self, path: Path, encoding: str, change: Callable[[str], str], newline: str | None = None) -> None:
+        super().__init__(path, encoding, newline)
         self._change, self._rest = change, ""
 
     def _text(self) -> str | None:

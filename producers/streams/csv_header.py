@@ -12,7 +12,7 @@ LONGEST_COUNT = 10
 FEWEST_ROWS = 3
 """Rows below which nobody can tell a header from a row by the other rows."""
 FEWEST_COLUMNS = 2
-"""Columns of numbers below which a second line of text may be a row with a word for a missing value."""
+"""Words in columns of numbers below which a second line may be a row with a word for a missing value."""
 
 Row = Sequence[str]
 
@@ -43,14 +43,15 @@ def is_row(first: Row, rest: Sequence[Row], decimal: str) -> bool:
 def has_second(rows: list[list[str]], decimal: str, missing: Collection[str]) -> bool:
     """Whether the line below the header, the first of these, is one more: of units, say, or of other names.
 
-    It has no number, and texts in all columns of numbers, none of them of `missing`, further words for missing values.
+    It has no number, but words in most columns of numbers, not counting the usual ones for gaps and those of `missing`.
     """
     rows = rows[:1] + [row for row in rows[1:] if len(row) == len(rows[0])]
-    if len(rows) <= FEWEST_ROWS or any(not cell.strip() or is_number(cell, decimal) for cell in rows[0]):
+    if len(rows) <= FEWEST_ROWS or any(is_number(cell, decimal) for cell in rows[0]):
         return False
-    words = {*cells.MISSING, *cells.MISSING_AMONG_NUMBERS, *missing}
+    gaps = {*cells.MISSING, *cells.MISSING_AMONG_NUMBERS, *missing}
     numeric = numeric_columns(rows[1:], range(len(rows[0])), decimal)
-    return len(numeric) >= FEWEST_COLUMNS and all(rows[0][i].strip() not in words for i in numeric)
+    words = sum(rows[0][i].strip() not in gaps for i in numeric)
+    return words >= FEWEST_COLUMNS and 2 * words > len(numeric)
 
 
 def names_in(comment: str, sign: str, separator: str, width: int) -> tuple[str, ...]:

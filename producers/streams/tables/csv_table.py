@@ -17,6 +17,7 @@ from driftway.producers.streams.blanks import (
     Utf8File,
     with_single_blanks,
     without_blanks_before_quotes,
+    without_null_cells,
 )
 from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.compressed import COMPRESSIONS, ONLY_HERE, UNREADABLE
@@ -191,6 +192,9 @@ class CsvTable(Table):
             how = {"separator": dialect.separator, "quote": dialect.quote, "escape": dialect.escape}
             change = partial(without_blanks_before_quotes, **how)
             held.append(ChangedFile(self.path, dialect.encoding, change))
+        elif dialect.escape:
+            change = partial(without_null_cells, separator=dialect.separator)
+            held.append(ChangedFile(self.path, dialect.encoding, change, newline=""))
         elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix.lower() in ONLY_HERE:
             held.append(Utf8File(self.path, dialect.encoding))
         batches = None

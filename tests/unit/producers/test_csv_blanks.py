@@ -68,3 +68,14 @@ def test_a_table_of_r_has_names_of_rows_and_none_for_them(tmp_path: Path) -> Non
     assert [block.X.tolist() for block in stream.blocks()] == [[[20.5 + i, float(i)] for i in range(9)]]
     path.write_text("price\n" + "12 EUR\n14 EUR\n" * 4)
     assert open_events(str(path)).columns == ("price",)
+
+
+def test_null_cells_of_databases_are_missing_where_backslashes_keep_quotes(tmp_path: Path) -> None:
+    """As MySQL and Snowflake write them: pyarrow made an N of them."""
+    path, null = tmp_path / "a.csv", "\\N"
+    path.write_text(f't,u,y\r\n"a \\"b\\", c",{null},0\r\n{null},"{null}x\r\n",{null}\r\n', newline="")
+    (rows,) = open_events(str(path)).blocks()
+    assert [json.loads(row) for row in rows] == [
+        {"t": 'a "b", c', "u": None, "y": 0},
+        {"t": None, "u": "Nx\r\n", "y": None},
+    ]

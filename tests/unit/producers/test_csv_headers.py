@@ -59,7 +59,9 @@ def test_a_header_stays_a_header(tmp_path: Path, text: str) -> None:
         ("ID,LIMIT,SEX,default payment", True),
         (",-,unknown,?", False),
         (",1,LIMIT,no", False),
-        ("r0,km,kg,", False),
+        ("s,km,kg,", True),
+        ("s,degC,%,-", True),
+        ("id,,,", False),
     ],
 )
 def test_a_second_header_is_left_out_and_told(tmp_path: Path, second: str, left_out: bool) -> None:
