@@ -93,7 +93,7 @@ def test_a_worker_warm_started_after_its_training_rows_survives_a_kill(kafka: st
     produce(kafka, topic, events[:FIRST])
 
     group = unique("group")
-    begin = "--warm-start", path, "--start", TRAINED, "--learner", "arow"
+    begin = "--warm-start", path, "--start", TRAINED, "--learner", "arow", "--accuracy-every", 700
     work = ["worker", *group_options(topic, group, kafka, *begin), *frequent_commits()]
     fed = FIRST
     with CrashingDriftway(Step.FLUSHED, 6, *work) as victim:
@@ -122,6 +122,8 @@ def test_a_worker_warm_started_after_its_training_rows_survives_a_kill(kafka: st
     held = here(*audit)
     assert held.code == 0, held
     assert f"{ROWS - TRAINED:,} events have exactly one prediction" in held.stdout
+    by_itself = here("audit", *group_options(topic, group, kafka, "--warm-start", path, "--start", TRAINED))
+    assert by_itself.stdout == held.stdout, "the challenger and the monitoring are known from the topics"
     early = here("audit", *group_options(topic, group, kafka, "--warm-start", path, "--learner", "arow",
                                              "--start", TRAINED + 5))  # fmt: skip
     assert sentence(early, 1) == (
@@ -166,6 +168,7 @@ def test_a_frozen_model_never_learns_and_resumes_only_with_its_own_file(kafka: s
     assert names == {f"frozen:{CHAMPION}"}
     assert not different(got, {(0, 500 + i): score for i, score in enumerate(wanted[:, 0].tolist())})
     assert here("audit", *options).code == 0
+    assert here("audit", *(word for word in options if word != "--frozen")).code == 0, "the group knows that it is"
 
     assert sentence(work("--learner", CHAMPION), 4) == (
         f"cannot restore {scenario.topic}/0: the snapshot was made with --warm-start of model file "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +29,7 @@ from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
+    from driftway.learners.spec import Spec
     from driftway.worker.admin.audit.report import AuditReport
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.settings import ModelSettings
@@ -87,13 +90,13 @@ def audit(input_: str, as_json: bool, **given: Any) -> None:
     given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
     group = find_group(given, input_, passthrough)
-    _fill_in_from_group(given, input_, group, passthrough)
+    challengers = _fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
     settings = WorkerSettings(
         given["bootstrap"],
         input_,
         group,
-        model,
+        replace(model, specs=(*model.specs, *challengers)),
         start=given["start"],
         passthrough=passthrough,
         outputs=given["outputs"],
@@ -167,10 +170,12 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     )
 
 
-def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> None:
-    """Set the model options that were not given to those of the group's first plan.
+def _fill_in_from_group(
+    given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]
+) -> tuple[Spec, ...]:
+    """Set the model options that were not given to those of the group's first plan; they stay if it says nothing yet.
 
-    With --warm-start they stay, as the file decides, and where the group says nothing yet.
+    Returns the challengers of a champion from --warm-start, if they were not given.
 
     Raises
     ------
@@ -182,34 +187,49 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
     from driftway.worker.admin.models import find_models
     from driftway.worker.admin.state_admin.source import settings_for
 
-    if given["warm_start"] is not None:
-        return
     settings = settings_for(given["bootstrap"], input_, group, passthrough, None, given["outputs"])
     try:
         found = find_models(settings, lambda sentence: click.echo(sentence, err=True))
     except Unreachable:
         raise
     except Failure:
-        return  # nothing is committed yet, or what says it is damaged: whoever reads on tells
+        return ()  # nothing is committed yet, or what says it is damaged: whoever reads on tells
     first = found.plans[0].applied_to(found.model)
-    if not was_given("learner") and first.warm_model is not None and first.warm is not None:
-        raise UsageFailure(f"group {group} began with model file {first.warm.digest}: name it with --warm-start")
-    if first.events is not None and found.plans[0].configuration.features is None and not was_given("feature"):
-        raise UsageFailure(
-            f"plan {found.plans[0].number} was written by an earlier version: give its --feature options"
-        )
-    _require_agreement(given, found)
     options = {**options_of(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
+    challengers: tuple[Spec, ...] = ()
+    if given["warm_start"] is None:
+        _require_complete(found, first)
+        _require_agreement(found, given["learner"])
+    elif first.warm is None:
+        return ()  # the first snapshot tells
+    else:
+        _require_agreement(found, given["learner"], from_files=1)
+        options["frozen"] = first.warm.frozen
+        challengers = () if was_given("learner") else first.specs[1:]
     given |= {option: value for option, value in options.items() if not was_given(option)}
+    return challengers
 
 
-def _require_agreement(given: dict[str, Any], found: GroupModels) -> None:
-    """Check that learners that were given are those of the first plan, in a group with plans."""
+def _require_complete(found: GroupModels, first: ModelSettings) -> None:
+    """Check that the group says all that its first plan needs, or the options do."""
+    if not was_given("learner") and first.warm_model is not None and first.warm is not None:
+        group = found.settings.group
+        raise UsageFailure(f"group {group} began with model file {first.warm.digest}: name it with --warm-start")
+    plan = found.plans[0]
+    if first.events is not None and plan.configuration.features is None and not was_given("feature"):
+        raise UsageFailure(f"plan {plan.number} was written by an earlier version: give its --feature options")
+
+
+def _require_agreement(found: GroupModels, learners: Sequence[str], from_files: int = 0) -> None:
+    """Check that learners that were given are those of the first plan, in a group with plans.
+
+    `from_files` is 1 if the champion began with --warm-start, and so is not among those given.
+    """
     from driftway.worker.state.plans.next_plan import spec_of
 
     if was_given("learner") and found.newest.number > found.plans[0].number:
-        names = tuple(spec_of(text).text for text in given["learner"])
-        if names != found.plans[0].names:
+        names = tuple(spec_of(text).text for text in learners)
+        if names != found.plans[0].names[from_files:]:
             raise UsageFailure(
                 f"--learner {', '.join(names)} are not the learners that the group began with: plan "
                 f"{found.plans[0].number} has {', '.join(found.plans[0].names)}; leave --learner out, and the audit "
