@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from driftway.worker.kafka.topics import partition_counts
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin, await_until, read_all
-from tests.support.process import Driftway
+from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
@@ -41,6 +43,19 @@ def test_partitions_added_under_load_are_predicted_from_their_beginning_without_
             assert worker.wait() == 0, worker.summary()
     require_all(scenario)
     assert counts(scenario) == dict.fromkeys(("predictions", "accuracy", "rejected", "snapshots"), 4)
+
+
+def test_an_audit_with_the_offset_where_the_group_began_knows_that_later_partitions_begin_at_0(kafka: str) -> None:
+    scenario = FaultScenario(kafka, partitions=2, rows=100, at_first=1)
+    work = scenario.worker("--start", "20", "--stop-at-end")
+    scenario.fill(among=[0])
+    assert driftway(*work).code == 0
+    scenario.grow()
+    scenario.fill(among=[1])
+    assert driftway(*work).code == 0
+    done = driftway("audit", *scenario.options, "--start", "20", "--json")
+    assert done.code == 0, done
+    assert [(one["begin"], one["predictions"]) for one in json.loads(done.stdout)["partitions"]] == [(20, 80), (0, 100)]
 
 
 def seen(scenario: FaultScenario) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 from driftway.worker.admin.audit.diff import Mismatch, MissingRecord
 from driftway.worker.admin.audit.first_outputs import first_outputs
@@ -25,7 +26,8 @@ from driftway.worker.kafka.log_reader.stream import MessageStream, Readers, read
 from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import Topics, present_topics
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import EARLIEST, WorkerSettings
+from driftway.worker.state.changelog.ownership import read_owner
 
 
 class Deployment:
@@ -66,6 +68,8 @@ class Deployment:
                     f"topic {name} has {plural(counts[name], 'partition')}, the input {counts[settings.input]}"
                 )
         self.targets: list[AuditTarget] = []
+        self._initial_partitions = 0
+        """Number of partitions that the input had when the group started; 0: unknown, or of no importance."""
         self.total = 0
         """Approximate number of records to read."""
         self._ask(range(counts[settings.input]))
@@ -86,16 +90,28 @@ class Deployment:
         """
         settings = self.settings
         with translated_errors(settings), closing(Readers(settings)) as readers:
-            reports = [audit_partition(settings, self._topics, target, progress, readers) for target in self.targets]
+            reports = [
+                audit_partition(self._settings_of(target.partition), self._topics, target, progress, readers)
+                for target in self.targets
+            ]
         if all(report.empty for report in reports):
             reasons = "; ".join(sentence for report in reports for sentence in report.unchecked)
             raise Failure(reasons or f"{self.settings.input}: there is nothing to check yet")
         check_schemas(settings, reports)
         return reports
 
+    def _settings_of(self, partition: int) -> WorkerSettings:
+        """The settings for a partition: one that was added later was read from its beginning, whatever --start says."""
+        added = 0 < self._initial_partitions <= partition
+        return replace(self.settings, start=EARLIEST) if added else self.settings
+
     def _ask(self, partitions: range) -> None:
         settings = self.settings
         deadline = Deadline(ASK_SECONDS)
+        if settings.start != EARLIEST:
+            with translated_errors(settings), closing(open_reader(settings, ANY)) as reader:
+                owner = read_owner(settings, reader, deadline)
+                self._initial_partitions = 0 if owner is None else owner[2]
         with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
                 committed, metadata = offset_of_group(reader, settings.input, p, deadline)
