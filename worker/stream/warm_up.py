@@ -251,7 +251,8 @@ def _compile_model(settings: ModelSettings) -> None:
         merger.add_labels(label)
         merger.take(event, 0.0)
     if settings.events is not None:
-        settings = replace(settings, events=settings.events.lenient(), form=JSON, registry=None)
+        warm = None if settings.warm is None else replace(settings.warm, filling=b"")  # that of other policies
+        settings = replace(settings, events=settings.events.lenient(), form=JSON, registry=None, warm=warm)
     model = Model(settings, partition=0)
     for values in _scratch_events(settings):
         outputs = model.advance(Records(0, np.zeros(1, np.int64), ListColumn([values]), ListColumn([None]), [0]))

@@ -13,9 +13,11 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_events
 from driftway.worker.evaluation.rows import MissingValueFillers
+from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.schema.feature import MissingPolicy
@@ -194,6 +196,7 @@ def test_a_warm_start_continues_schema_missing_policy_and_imputation(shop: str, 
     found = scored(shop, tmp_path / "s", "--warm-start", out, "--skip", 200)
     began = ModelSettings(known.specs, TARGET, standardize=known.standardize, events=known.events, warm=warm)
     assert [line["score"] for line in found] == of_a_worker(shop, Model(began, 0), slice(200, None))
+    compile_kernels(began, PYTHON)  # as a worker starts: with scratch events, whose missing values are 0
     assert scored(shop, tmp_path / "s", "--warm-start", out, "--skip", 200, *ASKED, "--labels", "no,yes") == found
     for words, message in (
         (["--missing", "last"], "--missing contradicts model file FILE: asked for last, the file has mean"),
