@@ -113,6 +113,12 @@ class FeatureCount(click.types.StringParamType):
         return tuple(sorted(words))
 
 
+def made_wait(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what --label-wait says, as keywords of `ModelSettings`; raise a UsageFailure if it is not valid."""
+    wait = given["label_wait"]
+    return {} if wait is None else {"wait": LabelWait.parse(wait)}
+
+
 def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
     """Return what the options of `schema_options` say, as keywords of `ModelSettings`.
 
@@ -123,8 +129,7 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
     UsageFailure
         An option is not valid, or needs --feature.
     """
-    missing, wait = given["missing"], given["label_wait"]
-    waits = {} if wait is None else {"wait": LabelWait.parse(wait)}
+    missing, waits = given["missing"], made_wait(given)
     if given["feature"]:
         paths = {"label": given["label"], "id": given["id_"], "time": given["time_"]}
         return waits | {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
+from driftway.worker.cli.event_options import FeatureCount, made_events, made_wait, named_features
 from driftway.worker.cli.options import Command, with_options
 from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
@@ -331,6 +331,6 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     if plan is not None:
         target, learners = plan.target, plan.learners
         asked |= {"maps": plan.maps, "standardize": plan.standardize, "warm": plan.warm}
-    asked |= made_events(given) if plan is None else plan.reading
+    asked |= made_events(given) if plan is None else plan.reading | made_wait(given)
     asked |= named_features(given, asked)
     return make_model_settings(learners, target, **asked, **rest)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from driftway.worker.admin.cli.audit import audit, options_of
 from driftway.worker.cli.model_options import given_model
+from driftway.worker.settings.option_values import LabelWait
+from tests.unit.worker.trained import perceptron, written
 
 WITHOUT_OPTIONS = "--input", "EVENTS", "--group", "g"
 
@@ -27,3 +32,14 @@ def test_options_printed_for_settings_give_the_same_settings(options: tuple[str,
     plain = audit.make_context("audit", [*WITHOUT_OPTIONS]).params
 
     assert given_model({**plain, **options_of(wanted)}) == wanted
+
+
+def test_a_model_file_decides_how_events_are_read_but_not_how_long_labels_are_awaited(tmp_path: Path) -> None:
+    path = tmp_path / "m.driftway"
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 3))
+    written(path, perceptron(X, (X[:, 0] > 0).astype(float)))
+    options = "--warm-start", str(path), "--label-wait", "7d/50000"
+    with audit.make_context("audit", [*WITHOUT_OPTIONS, *options]) as context:
+        settings = given_model(context.params)
+    assert (settings.warm is not None, settings.wait) == (True, LabelWait.parse("7d/50000"))
