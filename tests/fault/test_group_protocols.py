@@ -113,6 +113,29 @@ def test_without_transactions_offsets_are_committed_before_partitions_move(kafka
 
 
 @pytest.mark.slow
+def test_a_worker_that_stops_at_the_end_reads_the_partitions_of_a_dead_member_too(kafka: str) -> None:
+    """The newer protocol leaves them to the dead member until its session ends, and assigns the others before that."""
+    scenario = FaultScenario(kafka, partitions=2, rows=200)
+    set_session(kafka, scenario.group, 8000)
+    arguments = (*plain(scenario), *NEWER)
+    with scenario.auditor() as auditor:
+        with Driftway(*arguments) as first:
+            first.await_text("running")
+            scenario.fill(0, 100)
+            auditor.await_all(200)
+            with Driftway(*arguments) as second:
+                second.await_text("running")
+                first.kill()
+                scenario.fill(100)
+                stop(second)
+        with Driftway(*arguments, "--stop-at-end") as last:
+            assert last.wait(60) == 0, last.summary()
+            assert "waiting for partitions of other members" in last.stderr
+        auditor.await_all(400, 5)
+    auditor.require(scenario.expected)
+
+
+@pytest.mark.slow
 def test_a_successor_waits_until_the_name_of_a_killed_member_is_free(kafka: str) -> None:
     """The newer protocol reserves the name until the session expires; the classic protocol reassigns it at once."""
     scenario = FaultScenario(kafka, partitions=1, rows=400)

@@ -54,6 +54,8 @@ MEANINGS = {
         "not admitted to the group, trying again": "another member has the same name, or the group forgot this one",
         "waiting for partitions": "the group has assigned no partitions for so many seconds; `note` says what it waits "
         "for",
+        "waiting for partitions of other members": "with `--stop-at-end`: these partitions are not read to "
+        "their end; if their member has died, this worker gets them when its session ends",
         "assigned": "the group has given these partitions to this worker",
         "revoked": "the group takes these partitions away from this worker, which commits them first",
         "lost": "these partitions went to other workers before they could be committed; those workers repeat what is "

@@ -128,7 +128,9 @@ class Worker:
         clean = False
         self._memory.begin()
         try:
-            while not self.stopping and not self._first.finished(self.consumer.at_end):
+            while not self.stopping and not (
+                self._first.finished(self.consumer.at_end) and self._watchdog.others_have_read(self.tasks)
+            ):
                 self.step()
             clean = True
         except TooManyRejected:
