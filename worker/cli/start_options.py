@@ -113,6 +113,8 @@ class WarmStartPlan:
 def warm_start_plan(given: dict[str, Any], named: Target) -> WarmStartPlan | None:
     """Return the plan of --warm-start's file; None without that option. `named`: the target that the options describe.
 
+    Without --learner, `given["challengers"]` are the challengers, where a command knows them.
+
     Raises
     ------
     UsageFailure
@@ -130,7 +132,7 @@ def warm_start_plan(given: dict[str, Any], named: Target) -> WarmStartPlan | Non
     settings, warm = file.settings(), file.warm_start(given["frozen"])
     _require_agreement(given, named, settings, warm.name)
     target = settings.target if settings.target.labels else replace(settings.target, labels=named.labels)
-    challengers = given["learner"] if was_given("learner") else ()
+    challengers = given["learner"] if was_given("learner") else given.get("challengers", ())
     return WarmStartPlan(
         warm,
         (settings.specs[0].text, *challengers),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +28,6 @@ from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
-    from driftway.learners.spec import Spec
     from driftway.worker.admin.audit.report import AuditReport
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.settings import ModelSettings
@@ -90,13 +88,13 @@ def audit(input_: str, as_json: bool, **given: Any) -> None:
     given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
     group = find_group(given, input_, passthrough)
-    challengers = _fill_in_from_group(given, input_, group, passthrough)
+    _fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
     settings = WorkerSettings(
         given["bootstrap"],
         input_,
         group,
-        replace(model, specs=(*model.specs, *challengers)),
+        model,
         start=given["start"],
         passthrough=passthrough,
         outputs=given["outputs"],
@@ -170,12 +168,8 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     )
 
 
-def _fill_in_from_group(
-    given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]
-) -> tuple[Spec, ...]:
+def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> None:
     """Set the model options that were not given to those of the group's first plan; they stay if it says nothing yet.
-
-    Returns the challengers of a champion from --warm-start, if they were not given.
 
     Raises
     ------
@@ -193,21 +187,18 @@ def _fill_in_from_group(
     except Unreachable:
         raise
     except Failure:
-        return ()  # nothing is committed yet, or what says it is damaged: whoever reads on tells
+        return  # nothing is committed yet, or what says it is damaged: whoever reads on tells
     first = found.plans[0].applied_to(found.model)
     options = {**options_of(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
-    challengers: tuple[Spec, ...] = ()
     if given["warm_start"] is None:
         _require_complete(found, first)
         _require_agreement(found, given["learner"])
     elif first.warm is None:
-        return ()  # the first snapshot tells
+        return  # the first snapshot tells
     else:
         _require_agreement(found, given["learner"], from_files=1)
-        options["frozen"] = first.warm.frozen
-        challengers = () if was_given("learner") else first.specs[1:]
+        options["frozen"], given["challengers"] = first.warm.frozen, options["learner"][1:]
     given |= {option: value for option, value in options.items() if not was_given(option)}
-    return challengers
 
 
 def _require_complete(found: GroupModels, first: ModelSettings) -> None:

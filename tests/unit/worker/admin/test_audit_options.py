@@ -42,4 +42,6 @@ def test_a_model_file_decides_how_events_are_read_but_not_how_long_labels_are_aw
     options = "--warm-start", str(path), "--label-wait", "7d/50000"
     with audit.make_context("audit", [*WITHOUT_OPTIONS, *options]) as context:
         settings = given_model(context.params)
+        of_group = given_model({**context.params, "challengers": ("pa1",), "share": "average:rows=20"})
     assert (settings.warm is not None, settings.wait) == (True, LabelWait.parse("7d/50000"))
+    assert of_group.names == (*settings.names, "pa1")
