@@ -117,7 +117,8 @@ class ModelFile:
                 f"{self.name} has learned from fields, which packed events do not have: give another --format"
             )
         try:
-            found, plan = settings_of(self.contents.identity, form), self.plan
+            plan = self.plan
+            found = settings_of(self.contents.identity, form, 0 if plan is None else plan.warm_model)
             return found if plan is None else plan.applied_to(found)
         except (ValueError, UsageFailure) as error:
             raise self._cannot(error) from None
@@ -161,7 +162,7 @@ class ModelFile:
         return Failure(f"{self.name} cannot be used by this version: {error}")
 
 
-def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> ModelSettings:
+def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT, warm_model: int | None = 0) -> ModelSettings:
     """The settings of a model of this identity; its features come with the state.
 
     Parameters
@@ -170,6 +171,8 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
         See `Model.identity`; `model` in a snapshot's header.
     form : EventFormat
         The events' format, which is not part of an identity.
+    warm_model : int or None
+        Number of the model that began with a model file, if there was one; a plan says it, too.
 
     Raises
     ------
@@ -204,6 +207,7 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
         missing=MissingPolicy.parse(fields.text("missing") if fields.has("missing") else REJECT),
         indicators=fields.has("missing_indicators") and fields.flag("missing_indicators"),
         warm=warm,
+        warm_model=0 if warm is None else warm_model,
     )
 
 

@@ -161,7 +161,7 @@ def with_one_learner(worker: Model, model: PlannedModel, set_aside_from: int) ->
             f"what {model.name} would have got from other partitions is not known: the group has --share-models, so "
             "only learners that have nothing to share can be compared"
         )
-    twin = Model(replace(worker.settings, warm=None), worker.partition, worker.group, worker.plan)
+    twin = Model(worker.settings, worker.partition, worker.group, worker.plan)
     twin.continue_as(worker.form)
     twin.load(worker.save())
     twin.decoder.set_aside_from = set_aside_from

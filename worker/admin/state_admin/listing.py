@@ -20,7 +20,7 @@ from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot, SnapshotHeader
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
@@ -176,20 +176,21 @@ class SnapshotList:
         written = chunks[-1].timestamp()[1]
         try:
             contents = snapshot.parse(b"".join(chunk.value() or b"" for chunk in chunks))
-            learners = _learners(StoredFields(contents.identity, "model"))
+            plan = ModelPlan.of_header(StoredFields(contents.header, snapshot.HEADER))
+            learners = _learners(StoredFields(contents.identity, "model"), 0 if plan is None else plan.warm_model)
         except (BadSnapshot, Malformed) as error:
             self.found.append(StoredSnapshot(place, nbytes, written, problem=str(error)))
             return
         self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners, read=drawn.read))
 
 
-def _learners(identity: StoredFields) -> tuple[str, ...]:
-    """Names of a snapshot's learners; raise `Malformed` if they are not texts."""
+def _learners(identity: StoredFields, warm_model: int | None) -> tuple[str, ...]:
+    """Names of a snapshot's learners; one may have begun with a file. Raises `Malformed` if they are not texts."""
     learners = identity.texts("learners")
     if not identity.has("warm"):
         return learners
     warm = WarmStart("", identity.text("warm"), identity.has("frozen") and identity.flag("frozen"))
-    return *map(warm.display_name, learners[:1]), *learners[1:]
+    return tuple(warm.display_name(text) if i == warm_model else text for i, text in enumerate(learners))
 
 
 def list_snapshots(

@@ -166,6 +166,11 @@ class ModelPlan:
         models = (one if one.file is None else replace(one, file=find(one.file)) for one in self.models)
         return replace(self, models=tuple(models))
 
+    @property
+    def warm_model(self) -> int | None:
+        """Number of the model that the workers started with --warm-start; None: it has none."""
+        return next((number for number, model in enumerate(self.models) if model.start), None)
+
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
         """Return a worker's settings, as its options say, with the plan's models and what watches them.
 
@@ -174,9 +179,7 @@ class ModelPlan:
         UsageFailure
             They do not go together.
         """
-        warm = settings.warm_model
-        if settings.warm is not None:
-            warm = next((number for number, model in enumerate(self.models) if model.start), None)
+        warm = settings.warm_model if settings.warm is None else self.warm_model
         specs = tuple(model.spec for model in self.models)
         return replace(self.configuration.applied_to(settings), specs=specs, warm_model=warm)
 

@@ -88,7 +88,9 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
     table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
     for one in partition["found"]:
         if one["kind"] == "plan":
-            models = ", ".join(model["learner"] for model in one["models"])
+            models = ", ".join(
+                ":".join(filter(None, (model.get("start"), model["learner"]))) for model in one["models"]
+            )
             line = f"-- plan {one['plan']} was taken at offset {one['taken_at']}: {models} --"
             table.add_row("", "", "", "", shown(line), "")
             continue
