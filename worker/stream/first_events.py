@@ -90,7 +90,7 @@ class FirstEvents:
         tasks = self._tasks
         if not tasks or not self._settings.stop_at_end:
             return False
-        if not all(task.running and p in at_end and not task.awaits_labels for p, task in tasks.items()):
+        if not all(task.running and p in at_end and not task.waiting_events for p, task in tasks.items()):
             return False
         if self._kinds and not self._over and self._clock() < self._until:
             raise self._failure(f"all {plural(self._kinds.total(), 'event')}")

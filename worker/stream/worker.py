@@ -128,9 +128,7 @@ class Worker:
         clean = False
         self._memory.begin()
         try:
-            while not self.stopping and not (
-                self._first.finished(self.consumer.at_end) and self._watchdog.others_have_read(self.tasks)
-            ):
+            while not self.stopping and not self._has_finished():
                 self.step()
             clean = True
         except TooManyRejected:
@@ -139,6 +137,10 @@ class Worker:
         finally:
             self._watchdog.end()
             self._leave(clean)
+
+    def _has_finished(self) -> bool:
+        """Whether everything has been read, if the worker stops then."""
+        return self._first.finished(self.consumer.at_end) and self._watchdog.others_have_read(self.tasks)
 
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
@@ -166,7 +168,7 @@ class Worker:
 
     def _poll_timeout(self) -> float:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
-        busy = self._restores or self._commits or any(task.awaits_labels for task in self.tasks.values())
+        busy = self._restores or self._commits or any(task.waiting_events for task in self.tasks.values())
         return min(IDLE_SECONDS / 10 if busy else IDLE_SECONDS, self._interval.seconds_left)
 
     # 2. Advancing.
@@ -179,7 +181,7 @@ class Worker:
         task, arrived = self.tasks.get(partition), 0 if records is None else len(records)
         if task is None or not task.accepts_records:
             return arrived
-        was_running, waited = task.running, _waiting(task)
+        was_running, waited = task.running, task.waiting_events
         try:
             with self.reporter.tracing.batch(task, records):
                 outputs = task.advance(records, max(max_rows, arrived))
@@ -192,7 +194,7 @@ class Worker:
         self._first.count(task, outputs)
         if not was_running and task.running:
             self.reporter.running(task)
-        return max(0, arrived + waited - _waiting(task))
+        return max(0, arrived + waited - task.waiting_events)
 
     # 3. Restoring.
 
@@ -395,8 +397,3 @@ class Worker:
         for clients in (self._labels, self._shares, self._model_changes, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)
-
-
-def _waiting(task: Task) -> int:
-    """Number of events that wait for labels."""
-    return 0 if task.merger is None else task.merger.waiting_events

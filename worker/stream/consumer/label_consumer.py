@@ -66,7 +66,7 @@ class LabelConsumer:
         if mergers or self._mergers:
             self._fetch(mergers)
         others = self._tasks.keys() - {records.partition for records in arrived}
-        return [(p, None) for p in sorted(others) if self._tasks[p].awaits_labels]
+        return [(p, None) for p in sorted(others) if self._tasks[p].waiting_events]
 
     def take_out_of_range(self) -> dict[int, str]:
         """Return partition -> why it must be restored, each once: the label topic does not hold its next label."""

@@ -219,7 +219,7 @@ class Task:
     @property
     def uncommitted(self) -> bool:
         """Whether outputs wait for a commit, or events for labels."""
-        return self.running and (self.checkpoint.open or self.committing or self.awaits_labels)
+        return self.running and (self.checkpoint.open or self.committing or self.waiting_events > 0)
 
     @property
     def is_new(self) -> bool:
@@ -227,9 +227,9 @@ class Task:
         return self._pointer is None and not self._decided
 
     @property
-    def awaits_labels(self) -> bool:
-        """Whether events wait for labels that must be merged before them."""
-        return self.merger is not None and self.merger.waiting_events > 0
+    def waiting_events(self) -> int:
+        """Number of events that wait for labels that must be merged before them."""
+        return 0 if self.merger is None else self.merger.waiting_events
 
     @property
     def clocks(self) -> dict[str, int]:
