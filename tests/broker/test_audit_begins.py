@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from confluent_kafka import OFFSET_END
 
 from tests.broker.test_models import CHALLENGER, PLAIN, change
 from tests.broker.test_models_relearned import KEEPS_ALL
@@ -53,6 +54,22 @@ def test_an_audit_reads_the_models_from_the_group(kafka: str) -> None:
     done = driftway("audit", *place, "--learner", CHALLENGER)
     assert done.code == 2
     assert f"plan 1 has {LEARNER}" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_audit_without_snapshots_asks_for_the_models(kafka: str) -> None:
+    """It does not compare with those that a worker without options would have."""
+    scenario = FaultScenario(kafka, partitions=1, rows=100)
+    snapshots = create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(scenario, 0, 100)
+    delete_before(scenario, snapshots, OFFSET_END)
+    done = driftway("audit", *scenario.options)
+    assert done.code == 1
+    words = f"the models of group {scenario.group} are not known: the snapshot at {snapshots}/0@"
+    assert words in done.stderr
+    assert "does not exist; with --learner and the other options of its workers" in done.stderr
+    done = driftway("audit", *scenario.options, "--learner", LEARNER)
+    assert (done.code, "is committed: expected its snapshot at" in done.stderr) == (1, True), done
 
 
 @pytest.mark.parametrize("way", slow_but(["replay"], ["replay", "reset"]))

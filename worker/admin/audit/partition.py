@@ -153,7 +153,7 @@ class PartitionAudit:
             self._ahead = self._next_snapshot()
         found = self._ahead
         if found is None or found.offset > self.committed:
-            self._unchecked(f"nothing can be checked: the log begins at {low}{gap}, and there is no complete snapshot")
+            self._unchecked(f"nothing can be checked: the log begins at {low}{gap}, and no complete snapshot is later")
             return False
         if found.plan is not None:
             self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group, found.plan)

@@ -22,7 +22,7 @@ from driftway.worker.cli.options import (
     was_given,
 )
 from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, plural
+from driftway.worker.errors import CannotRestore, Failure, Unreachable, UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
@@ -175,6 +175,8 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
     ------
     UsageFailure
         The options name other learners than the first plan, or the group began with a model file.
+    Failure
+        The newest snapshot, which tells the models, cannot be read, and no --learner is given.
     Unreachable
         No broker answers.
     """
@@ -184,10 +186,17 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
     settings = settings_for(given["bootstrap"], input_, group, passthrough, None, given["outputs"])
     try:
         found = find_models(settings, lambda sentence: click.echo(sentence, err=True))
-    except Unreachable:
+    except (Unreachable, CannotRestore):
         raise
-    except Failure:
-        return  # nothing is committed yet, or what says it is damaged: whoever reads on tells
+    except UsageFailure:
+        return  # nothing is committed yet: whoever reads on tells
+    except Failure as problem:
+        if was_given("learner"):
+            return
+        raise Failure(
+            f"the models of group {group} are not known: {problem}; with --learner and the other options of its "
+            "workers the outputs before it are checked"
+        ) from None
     first = found.plans[0].applied_to(found.model)
     options = {**options_of(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
     if given["warm_start"] is None:
