@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import ClassVar
 
 DAY_MS = 86_400_000
-SPARE_FILES = 8
-"""A client opens several files at once, and closes them again if one of them cannot be opened."""
+SPARE_FILES = 12
+"""A client opens several files at once, and closes them again if one of them cannot be opened, or when it is closed."""
 MOST_BYTES = 1 << 24
 """Most bytes of a small file that the user names, and of any device: a wrong name may be that of one without an end."""
 FIFO_SECONDS = 10

@@ -25,7 +25,7 @@ from driftway.worker.kafka.topics import create_topics, output_plan
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Driftway, Finished, clean_environment, driftway
-from tests.support.proxy import CREATE_TOPICS, OFFSET_FETCH, Proxy
+from tests.support.proxy import CREATE_TOPICS, OFFSET_FETCH, Proxy, encoded_address
 
 REACH_SECONDS = 10.0
 """Documented limit for giving up on an unreachable broker."""
@@ -201,6 +201,23 @@ def test_a_broker_that_only_tells_where_others_are_is_named(
         )
         with pytest.raises(Unreachable, match=f"{words}.*advertised.listeners"):
             create_topics(proxy.bootstrap, {}, {topic: (1, {})})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "x.invalid"])
+def test_advertised_addresses_that_cannot_be_reached_are_named_at_once(
+    kafka: str, existing_topic: str, closed_port: int, host: str
+) -> None:
+    """Also where every topic is there, so that nothing needs to be created."""
+    with Proxy(kafka) as proxy:
+        proxy.advertised = encoded_address(host, closed_port)
+        place = "--bootstrap", proxy.bootstrap
+        for command in (
+            ("schema", "infer", existing_topic, "--label", "y"),
+            ("train", "--topic", existing_topic, "--out", "m.driftway"),
+        ):
+            last = sentence(driftway(*command, *place, seconds=40), 5)
+            assert f"says that clients reach the cluster at {host}:{closed_port}, which fails here (" in last
+            assert "advertised.listeners must name" in last
 
 
 SOON = ("--stop-at-end", "--learner", "arow", "--unavailable-timeout", "5")

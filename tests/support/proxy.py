@@ -76,6 +76,8 @@ class Proxy:
         Api key -> number of replies dropped, replies altered, requests held back so far.
     shut : bool
         Whether new connections are refused; open ones stay open.
+    advertised : bytes
+        Host and port that replies name as the broker's, encoded; by default its own.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -89,6 +91,7 @@ class Proxy:
         self._held: list[tuple[socket.socket, bytes]] = []
         self._sockets: list[socket.socket] = []
         self.shut = False
+        self.advertised = encoded_address(HOST, self._port)
         self._missed_at: dict[int, float] = {}
         self.lost: Counter[int] = Counter()
         self.failed: Counter[int] = Counter()
@@ -213,7 +216,7 @@ class Proxy:
                     self.failed[api] += 1
                     continue
                 if api in (METADATA, FIND_COORDINATOR):
-                    frame = frame.replace(_address(self._broker[1]), _address(self._port))
+                    frame = frame.replace(encoded_address(HOST, self._broker[1]), self.advertised)
                 with sending:
                     client.sendall(struct.pack(">i", len(frame)) + frame)
         close_socket(client), close_socket(broker)
@@ -295,9 +298,9 @@ def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:
     return found
 
 
-def _address(port: int) -> bytes:
-    """Host and port as encoded in a reply, without the length prefix of the host."""
-    return HOST.encode() + struct.pack(">i", port)
+def encoded_address(host: str, port: int) -> bytes:
+    """Host and port as encoded in a reply, without the length prefix of the host, which is nine bytes long as HOST."""
+    return host.encode() + struct.pack(">i", port)
 
 
 def _frame(source: socket.socket) -> bytes:

@@ -48,6 +48,18 @@ def test_web_address_is_no_bootstrap(scheme: str) -> None:
     assert f"'{scheme}://localhost:9092/' is a URL; write HOST:PORT, as in 'localhost:9092'." in words
 
 
+@pytest.mark.parametrize("scheme", ["", "PLAINTEXT://"])
+def test_an_ipv6_address_without_brackets_is_refused(scheme: str) -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", f"[::1]:9092,{scheme}fe80::1:9092")
+    assert "an IPv6 address needs brackets: write [fe80::1]:9092." in words
+
+
+@pytest.mark.parametrize("mark", [" ", ";"])
+def test_addresses_that_commas_do_not_separate_are_refused(mark: str) -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", f" a:1 , b:2{mark}c:3")
+    assert f"'b:2{mark}c:3' is not one address; separate several by commas." in words
+
+
 def test_second_name_of_the_bootstrap_property_is_refused_too() -> None:
     words = refusal("worker", "--input", "E", "--group", "g", "-X", "metadata.broker.list=a:1")
     assert words == "driftway: client property metadata.broker.list cannot be set: use --bootstrap"

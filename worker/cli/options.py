@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -81,6 +82,11 @@ def address(context: click.Context, option: click.Parameter, value: str | None) 
         if host and scheme.upper() not in PROTOCOLS:
             words = f"{one!r} is a URL; write HOST:PORT, as in {host.rstrip('/')!r}."
             raise click.BadParameter(words, context, option)
+        ip, _, port = (host or one).rpartition(":")
+        if re.fullmatch(r"[\da-fA-F]*:[\da-fA-F:]*", ip):
+            raise click.BadParameter(f"an IPv6 address needs brackets: write [{ip}]:{port}.", context, option)
+        if re.search(r"[;\s]", one):
+            raise click.BadParameter(f"{one!r} is not one address; separate several by commas.", context, option)
     return value
 
 

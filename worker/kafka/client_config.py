@@ -11,7 +11,15 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage, read_file, require_threads
+from driftway.worker.errors import (
+    Failure,
+    Unreachable,
+    UsageFailure,
+    file_shortage,
+    read_file,
+    require_threads,
+    with_file_shortage,
+)
 
 Properties = dict[str, Any]
 
@@ -65,6 +73,13 @@ PRODUCER_TUNING: Properties = {
 }
 REACH_SECONDS = 7.0
 """How long to try to reach a broker before giving up; below the promised 10 s."""
+ONE_QUESTION = {"socket.connection.setup.timeout.ms": 3000, "metadata.recovery.strategy": "none"}
+"""Properties for `require_broker`: an address that does not answer is an error before the time is over, after which the
+client does not go back to that given."""
+ANY_TOPIC = "__consumer_offsets"
+"""Asked for second, when the client connects to the address that the broker advertises, and no longer to that given."""
+ADVERTISED = re.compile(r"(?:\w+://)?(?P<address>\S+:\d+)/\d+: (?P<reason>.+?)(?: \(after|$)")
+"""A client's error about an address that a broker advertises: it has the broker's id, others ``bootstrap``."""
 
 LARGEST_BATCH = 1_000_000_000
 """Largest answer of a broker, and by this also the largest zstd batch that the client decompresses, in bytes. The
@@ -242,7 +257,7 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     Raises
     ------
     Unreachable
-        No broker answered in `timeout` seconds.
+        No broker answered in `timeout` seconds, or the addresses that the brokers advertise cannot be reached.
     Failure
         A client property is not valid, or the broker rejects our credentials.
     """
@@ -250,19 +265,28 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     from confluent_kafka.admin import AdminClient
 
     errors: list[Any] = []
-    properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": errors.append}
+    properties = quiet({**ONE_QUESTION, **base_properties(bootstrap, passthrough), "error_cb": errors.append})
     where = without_userinfo(bootstrap)
     with refused_properties(passthrough):
         admin = AdminClient(properties)
     try:
-        return admin.list_topics(timeout=timeout)
+        cluster = admin.list_topics(timeout=timeout)
+        admin.list_topics(ANY_TOPIC, timeout=timeout)
     except KafkaException:
         admin.poll(0)  # delivers pending errors to the callback
         for cause in errors:
             if cause.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in cause.str():
                 sentence = scrubbed(" ".join(cause.str().split()), passthrough)
                 raise Failure(f"the broker at {where} refused this client: {sentence}") from None
-        raise Unreachable(f"no Kafka broker answered at {where} within {timeout:.0f} s") from None
+        for one in filter(None, (ADVERTISED.match(cause.str()) for cause in errors)):
+            raise Unreachable(
+                f"the broker at {where} says that clients reach the cluster at {one['address']}, which fails here "
+                f"({one['reason']}): the brokers' advertised.listeners must name addresses that this machine can reach"
+            ) from None
+        hint = "; a scheme must be the value of -X security.protocol" if "://" in where else ""
+        silent = f"no Kafka broker answered at {where} within {timeout:.0f} s{hint}"
+        raise Unreachable(with_file_shortage(silent)) from None
+    return cluster
 
 
 def quiet(properties: Mapping[str, Any]) -> Properties:

@@ -303,7 +303,8 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
         if verdict is ErrorAction.FENCED:
             raise Fenced(f"another worker of group {config.group} has taken over meanwhile: {sentence}") from None
         if verdict in (ErrorAction.UNKNOWN, ErrorAction.RETRY):
-            raise Unreachable(f"the broker at {config.bootstrap} does not answer: {sentence}") from None
+            silent = f"the broker at {config.bootstrap} does not answer: {sentence}"
+            raise Unreachable(with_file_shortage(silent)) from None
         raise Failure(f"the broker refused: {sentence}") from None
     except TimedOut as error:
         raise Unreachable(str(error)) from None
