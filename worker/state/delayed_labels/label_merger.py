@@ -22,7 +22,7 @@ import numpy as np
 
 from driftway.worker.state.delayed_labels.interleaving import concatenated, find_places, interleaved, times_of
 from driftway.worker.state.delayed_labels.merge_order import Corrections, MergeOrder, MergePosition
-from driftway.worker.state.delayed_labels.stamps import CONFIRMATIONS, NO_TIME
+from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.delayed_labels.usable_times import (
     CountAwaited,
     UsableTimes,
@@ -138,7 +138,7 @@ class LabelMerger:
         self._newest_label = self._label_line
         """The latest stamp in line of all labels read."""
         self._doubted: list[int] = []
-        """Stamps of the last merged events that would be a jump in time, if others confirmed it."""
+        """Stamps of the last merged events that would be a jump in time, ahead or back, if others confirmed it."""
         self._wrong = self._furthest = 0
 
     @property
@@ -257,6 +257,9 @@ class LabelMerger:
         of_labels = None
         if labels is not None:
             of_labels = label_times(labels, self._label_line, count_awaited if self._at_end else None)
+            # Otherwise no label is merged that is later than the events after it.
+            events_too = of_events.set_back == 0 or self._event_line < self._label_line
+            of_labels = of_labels.after_set_back(labels, events_too, count_awaited)
         n = len(events)
         if labels is not None and now - since < MAX_IDLE_SECONDS:
             n = of_events.decided
@@ -265,10 +268,13 @@ class LabelMerger:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
             newest = newest_in_line(of_labels)
             later = of_events.times[:n] > newest
+            if of_labels is not None and of_labels.set_back == len(of_labels.times):
+                later[of_events.set_back :] = True  # the labels behind the same moment are still to come
             if later.any():
                 # Labels older than all events, as where only events are deleted, make room by going before the first.
                 n = int(later.argmax()) or int(not self.reading and newest != NO_TIME)
         n = max(n, int(events.offsets.searchsorted(self._ready_until)))
+        n = min(n, of_events.set_back or n)  # what follows is merged by itself
         self._label_topic_seen |= n > 0
         if n == len(events) > 1 and of_labels is not None and self._at_end:
             # The last label may have to wait for its row, which these events may bring.
@@ -287,7 +293,7 @@ class LabelMerger:
     ) -> Records:
         """Merge events and labels by usable times, and count the wrong stamps."""
         n, full = len(events), len(self.order.events) + len(self.order.labels) >= MAX_CORRECTIONS
-        before, line = self.waiting_labels, self._event_line
+        before = self.waiting_labels
         if labels is None or of_labels is None:
             merged = self._merge(events, None, times_of(events) if full else of_events.times[:n], None)
         elif full:
@@ -295,11 +301,8 @@ class LabelMerger:
         else:
             labels = labels.before(of_labels.decided)
             merged = self._merge(events, labels, of_events.times[:n], of_labels.times[: of_labels.decided])
-        if line != (moved := int(of_events.line[n - 1])):
-            self._doubted = []
-        self._event_line = moved
-        doubted = times_of(events)[of_events.unconfirmed[:n]].tolist()
-        self._doubted = [*self._doubted, *doubted][-CONFIRMATIONS:]
+        self._event_line = int(of_events.line[n - 1])
+        self._doubted = of_events.doubted(n, self._doubted)
         self._count(of_events, n)
         if of_labels is not None and (taken := before - self.waiting_labels):
             self._count(of_labels, taken)

@@ -24,7 +24,7 @@ enough; where nothing before it is known, half of eight or more."""
 CONFIRMATIONS = 3
 """Following records that must not be earlier for a jump in time to be believed."""
 FALL_BACK = 8
-"""Following records, more than half of them behind, after which it was the earlier ones that were ahead."""
+"""Following records after which the clocks were set back, if more than half of these, and of all, are behind."""
 
 
 class CheckedStamps(NamedTuple):
@@ -35,6 +35,11 @@ class CheckedStamps(NamedTuple):
     """i8[n]: IN_LINE, AHEAD, BEHIND or OPEN."""
     line: Integers
     """i8[n]: the latest stamp that is in line, up to each record."""
+
+    def set_back(self, latest: int) -> int:
+        """Return the number of records before the first after which the line is earlier; all if there is none."""
+        falls = self.line < np.concatenate([[latest], self.line[:-1]])
+        return int(falls.argmax()) if falls.any() else len(falls)
 
 
 def judged(stamps: Integers, latest: int) -> CheckedStamps:
@@ -50,11 +55,13 @@ def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> 
     n = stamps.shape[0]
     for j in range(n):
         t, rest, share = stamps[j], min(n - j - 1, LOOK_AHEAD), FIRST_SHARE if latest == NO_TIME else CONFIRMING_SHARE
-        agreeing, between, behind, contradicted = 0, 0, 0, False
+        agreeing, between, behind, soon, earlier, contradicted = 0, 0, 0, 0, 0, False
         if t > latest + SLACK_MILLIS or t < latest - SLACK_MILLIS:
             for k in range(1, rest + 1):
                 agreeing += stamps[j + k] >= t - SLACK_MILLIS
                 behind += stamps[j + k] < latest - SLACK_MILLIS
+                if k <= FALL_BACK:
+                    soon, earlier = behind, earlier + (stamps[j + k] < t - SLACK_MILLIS)
                 between = k - agreeing - behind
                 # Of any number of followers: a few seconds later most agree with a stamp that is ahead by as much.
                 # Not one of several: it may itself be behind, of a stamp that is only seconds later than the last.
@@ -69,7 +76,7 @@ def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> 
             else:
                 latest = t
         elif t < latest - SLACK_MILLIS:
-            if rest >= FALL_BACK and 2 * behind > rest:
+            if rest >= FALL_BACK and 2 * behind > rest and 2 * soon > FALL_BACK >= 2 * earlier:
                 latest = t
             else:
                 verdicts[j] = BEHIND

@@ -15,6 +15,7 @@ from driftway.worker.state.delayed_labels.merge_order import Corrections
 from driftway.worker.state.delayed_labels.stamps import (
     AHEAD,
     BEHIND,
+    FALL_BACK,
     IN_LINE,
     NO_TIME,
     OPEN,
@@ -27,6 +28,7 @@ from driftway.worker.wire.events import Records
 
 LIVE_MILLIS = 5000
 """A stamp this close to the worker's clock is right, even if no other record has come since."""
+LARGEST_TIME = np.iinfo(np.int64).max
 MOST_UNCONFIRMED = 256
 """Labels at the end of their topic that are looked up at once."""
 
@@ -37,6 +39,8 @@ CountAwaited = Callable[[Records], int]
 class UsableTimes(NamedTuple):
     """What is known of the records of one topic that wait."""
 
+    stamps: Integers
+    """i8[n]: their timestamps, in ms."""
     times: Integers
     """i8[n]: the times to merge them by, in ms."""
     decided: int
@@ -49,6 +53,34 @@ class UsableTimes(NamedTuple):
     """i8[n]: how far each stamp is from the latest in line, in ms."""
     unconfirmed: Flags
     """bool[n]: whether a stamp is later than those before it, and it is not known yet whether others follow."""
+    set_back: int
+    """Number of leading records before the clocks of their producers were set back; n if they were not."""
+
+    def doubted(self, n: int, before: list[int]) -> list[int]:
+        """Return the last stamps of the first n records that would be a jump in time, and of those before them."""
+        in_line = np.flatnonzero(~(self.wrong | self.unconfirmed)[:n])
+        first = int(in_line[-1]) + 1 if len(in_line) else 0
+        stamps, line = self.stamps[first:n], self.line[first:n]
+        jumps = stamps[self.unconfirmed[first:n] | (stamps < line)].tolist()
+        return [*([] if first else before), *jumps][-FALL_BACK:]
+
+    def after_set_back(self, labels: Records, events_too: bool, count_awaited: CountAwaited) -> UsableTimes:
+        """Return the times of these labels, which wait while the clocks of their producers were set back.
+
+        If those of the events were set back before (`events_too`), the labels before that are merged with the next
+        one. Otherwise the labels behind it wait, as those of events may be set back, too; but not if their rows wait
+        for them. If the row of the newest label does, only the clocks of labels were set back.
+        """
+        first, m = self.set_back, len(labels)
+        if first == m:
+            return self
+        if events_too:
+            most = np.where(np.arange(m) < first, self.line[first], LARGEST_TIME)
+            return self._replace(times=np.minimum(self.times, most), line=np.minimum(self.line, most))
+        if count_awaited(labels.after(m - 1)):
+            return self
+        awaited = count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
+        return self._replace(decided=min(self.decided, first + awaited))
 
 
 def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -> UsableTimes:
@@ -61,7 +93,7 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
     line : int
         The latest stamp in line of those before them, or NO_TIME.
     doubted : sequence of int
-        Stamps of the last events before them that none had confirmed yet; these may.
+        Stamps of the last events before them that are not in line and that none had confirmed yet; these may.
     wall : int
         The worker's clock in ms: it alone can tell a jump in time from a wrong stamp when no later event has come.
     """
@@ -75,7 +107,8 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
     unconfirmed = is_open & ~live
     times = np.where((found.verdicts == AHEAD) | unconfirmed, in_line, stamps)
     decided = int(undecided.argmax()) if undecided.any() else len(events)
-    return UsableTimes(times, decided, in_line, wrong, _off(stamps, in_line), unconfirmed)
+    set_back = max(0, every.set_back(line) - len(doubted))
+    return UsableTimes(stamps, times, decided, in_line, wrong, _off(stamps, in_line), unconfirmed, set_back)
 
 
 def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) -> UsableTimes:
@@ -106,7 +139,8 @@ def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) 
         awaited = first + count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
         times[first:awaited] = unguided[first:awaited]
     decided = max(last, awaited)
-    return UsableTimes(times, decided, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
+    off, set_back = _off(found.stamps, found.line), found.set_back(line)
+    return UsableTimes(found.stamps, times, decided, found.line, wrong, off, found.verdicts == OPEN, set_back)
 
 
 def _off(stamps: Integers, line: Integers) -> Integers:

@@ -178,6 +178,26 @@ def test_a_batch_from_a_producer_with_a_wrong_clock_is_merged_with_its_neighbour
     run.replayed(random.Random(2))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("share", [0.0, 0.03])
+@pytest.mark.parametrize("back", [20 * SECOND, HOUR])
+@pytest.mark.parametrize(("ahead", "delay", "piece"), [(100_000, DELAY, 400), (1000, 20_000, 400), (5, DELAY, 1)])
+def test_no_label_waits_until_clocks_that_were_set_back_have_the_old_time_again(
+    seed: int, share: float, back: int, ahead: int, delay: int, piece: int
+) -> None:
+    draw, topics = random.Random(seed), Topics(1200, seed, share, delay=delay)
+    moment = topics.began + 600 * APART - 20
+    for one in (topics.events, topics.labels):
+        one.timestamps[:] = [stamp if stamp < moment else stamp - back for stamp in one.timestamps]  # type: ignore[index]
+    run = Run(topics, draw, ahead, piece)
+    late = topics.rows_late(run.taken)
+    assert len(late) >= topics.n - delay // APART - 5
+    assert min(late) >= 0
+    assert max(late) <= delay // APART + 30
+    run.replayed(draw)
+    run.resumed(draw)
+
+
 @pytest.mark.parametrize("share", [3, 2])
 def test_no_label_is_lost_if_one_of_several_producers_always_has_a_wrong_clock(share: int) -> None:
     topics = Topics(3000, 0, 0.0)
