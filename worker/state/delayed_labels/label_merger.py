@@ -8,6 +8,9 @@ other: an event that is ahead gets the time of those before it, and a label that
 next label in order. At the end of its topic, where none may follow, it is merged once its row waits for it. This is
 known only after the model has processed the events, so the last of several waits until the next call.
 
+If all timestamps are earlier from one record on, the clocks were set back. Events behind such a moment are merged by
+themselves, and the labels before it that still wait are merged with the first label behind it.
+
 Which labels have arrived by then depends on timing, and so do conclusions about timestamps. So the order is recorded
 (`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
 """
@@ -257,7 +260,7 @@ class LabelMerger:
         of_labels = None
         if labels is not None:
             of_labels = label_times(labels, self._label_line, count_awaited if self._at_end else None)
-            # Otherwise no label is merged that is later than the events after it.
+            # A label goes before a later event: if the labels are later than the last event, events were set back.
             events_too = of_events.set_back == 0 or self._event_line < self._label_line
             of_labels = of_labels.after_set_back(labels, events_too, count_awaited)
         n = len(events)
