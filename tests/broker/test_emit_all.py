@@ -18,7 +18,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.events import Records
-from tests.broker.test_models import EVERY, PLAIN, change, columns, history, places
+from tests.broker.test_models import EVERY, PLAIN, adoptions, change, columns, history
 from tests.broker.test_policies import learn, learn_and_kill
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
@@ -39,7 +39,7 @@ def expected(scenario: FaultScenario, partition: int, spans: list[Span], planned
     specs = [LEARNER] if planned else [LEARNER, *CHALLENGERS]
     settings = ModelSettings(tuple(map(Spec.parse, specs)), accuracy_every=EVERY)
     model, done, found = Model(settings, partition, scenario.group), 0, list[bytes]()
-    plans = dict(places(history(scenario), partition)) if planned else {}
+    plans = dict(adoptions(history(scenario), partition)) if planned else {}
     cuts = {end for first, end, _ in spans for end in (first, end)} | set(plans)
     for end in sorted(cuts):
         if end > done:

@@ -21,7 +21,7 @@ from tests.support.process import Finished, driftway
 from tests.support.selection import slow_but
 
 CHANGES = ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2")
-PLACES = [(200, 250), (400, 430), (600, 600)]
+ADOPTED_AT = [(200, 250), (400, 430), (600, 600)]
 OF_RIVER = "river:linear_model.Perceptron"
 WAIT, PIECE = "200", 100
 FIGURES = (
@@ -50,7 +50,7 @@ def planned(kafka: str) -> FaultScenario:
     """A group of two partitions that has applied three plans at fixed offsets."""
     scenario = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(scenario, 0, 100, *PLAIN)
-    for words, at in zip(CHANGES, PLACES, strict=True):
+    for words, at in zip(CHANGES, ADOPTED_AT, strict=True):
         change(scenario, *words, at=at)
     learn(scenario, 100, 700, *PLAIN)
     learn(scenario, 700, ROWS, *PLAIN)
@@ -309,7 +309,7 @@ def test_a_group_with_shared_models_can_only_be_replayed_as_it_was(kafka: str, t
     """The updates that its learners received are recorded; those that others would have received are not."""
     scenario, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share-models", "average:rows=50")
     learn(scenario, 0, 100, *shared)
-    for words, at in zip(CHANGES[:2], PLACES[:2], strict=True):
+    for words, at in zip(CHANGES[:2], ADOPTED_AT[:2], strict=True):
         change(scenario, *words, at=at)
     learn(scenario, 100, 700, *shared)
     plans, files = tmp_path / "plans.json", ("--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points"))

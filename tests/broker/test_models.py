@@ -28,7 +28,7 @@ CHALLENGER, CHANGED = "arow", "arow:r=2"
 CHANGES = (
     ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2"), ("rollback",), ("drop", LEARNER),
 )  # fmt: skip
-PLACES = [(200, 250), (400, 430), (600, 600), (800, 850), (1000, 1000)]
+ADOPTED_AT = [(200, 250), (400, 430), (600, 600), (800, 850), (1000, 1000)]
 """Offsets at which the two partitions apply each plan."""
 PLAIN = "--accuracy-every", str(EVERY)
 
@@ -64,9 +64,9 @@ def columns(values: list[bytes], first: int) -> tuple[Any, ...]:
     return records.offsets, records.values, records.keys, [0] * len(values)
 
 
-def places(plans: Sequence[dict[str, Any]], partition: int) -> list[tuple[int, ModelPlan]]:
+def adoptions(plans: Sequence[dict[str, Any]], partition: int) -> list[tuple[int, ModelPlan]]:
     """Where a partition applied plans, from the output of `driftway models history --json`."""
-    return [(place.offset, place.plan) for place in history_of("the history", plans).places(partition)]
+    return [(adoption.offset, adoption.plan) for adoption in history_of("the history", plans).adoptions(partition)]
 
 
 def expected(scenario: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
@@ -74,7 +74,7 @@ def expected(scenario: FaultScenario, partition: int, rows: int) -> tuple[list[b
     model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, scenario.group)
     events = scenario.events[partition][:rows]
     predictions, points, done = list[bytes](), list[bytes](), 0
-    for end, plan in [*places(history(scenario), partition), (rows, None)]:
+    for end, plan in [*adoptions(history(scenario), partition), (rows, None)]:
         while done < end:
             piece = events[done : min(end, done + 77)]
             outputs = model.advance(Records(partition, *columns(piece, done)))
@@ -103,7 +103,7 @@ def test_champion_and_challengers_change_at_the_planned_offsets(kafka: str) -> N
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", PYTHON)) as worker:
         scenario.fill(0, 100)
         auditor.await_all(200)
-        for words, at in zip(CHANGES, PLACES, strict=True):
+        for words, at in zip(CHANGES, ADOPTED_AT, strict=True):
             change(scenario, *words, at=at)
         await_until(lambda: worker.stderr.count("plan plan=") == 5, 30, "the worker has read all plans")
         scenario.fill(100, ROWS)
@@ -112,7 +112,7 @@ def test_champion_and_challengers_change_at_the_planned_offsets(kafka: str) -> N
         assert worker.wait(30) == 0, worker.summary()
     first, *plans = history(scenario)
     assert first["taken_at"] == {}
-    assert [tuple(plan["taken_at"].values()) for plan in plans] == PLACES
+    assert [tuple(plan["taken_at"].values()) for plan in plans] == ADOPTED_AT
     assert [[model["learner"] for model in plan["models"]] for plan in plans] == [
         [LEARNER, CHALLENGER], [CHALLENGER, LEARNER], [CHANGED, LEARNER], [CHALLENGER, LEARNER], [CHALLENGER],
     ]  # fmt: skip

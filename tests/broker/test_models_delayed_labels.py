@@ -18,7 +18,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.schema import EventSchema
-from tests.broker.test_models import places
+from tests.broker.test_models import adoptions
 from tests.support.delayed_labels import Outputs, kill_and_replace, late_stream
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Driftway, Finished, driftway
@@ -113,7 +113,7 @@ class LateScenario:
         wait = LabelWait.parse(WAIT)
         settings = ModelSettings((Spec.parse(LEARNER),), wait=wait, accuracy_every=int(EVERY), events=self.schema)
         model, outputs = Model(settings, partition, self.group), []
-        ahead = places(self.history(), partition)
+        ahead = adoptions(self.history(), partition)
         for part in self.taken(partition, end):
             left = part
             while len(left):

@@ -16,7 +16,7 @@ from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.schema import EventSchema
-from tests.broker.test_models import EVERY, PLAIN, change, columns, history, models, places
+from tests.broker.test_models import EVERY, PLAIN, adoptions, change, columns, history, models
 from tests.broker.test_models_refused import PAGE
 from tests.broker.test_policies import learn
 from tests.support.crash import CrashingDriftway
@@ -55,7 +55,7 @@ def undisturbed(scenario: FaultScenario, partition: int) -> dict[str, list[bytes
     """Topic -> values of one run that applies the plans at the partition's offsets."""
     settings = ModelSettings((Spec.parse(LEARNER),), events=EventSchema.parse(FEATURES), accuracy_every=EVERY)
     model, done, outputs = Model(settings, partition, scenario.group), 0, list[Outputs]()
-    for end, plan in [*places(history(scenario), partition), (ROWS, None)]:
+    for end, plan in [*adoptions(history(scenario), partition), (ROWS, None)]:
         while done < end:
             piece = scenario.events[partition][done : min(end, done + 77)]
             outputs.append(model.advance(Records(partition, *columns(piece, done))))

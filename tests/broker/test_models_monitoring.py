@@ -16,7 +16,7 @@ from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
-from tests.broker.test_models import EVERY, PLAIN, audit, change, columns, history, models, places
+from tests.broker.test_models import EVERY, PLAIN, adoptions, audit, change, columns, history, models
 from tests.broker.test_policies import learn
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
@@ -47,7 +47,7 @@ def undisturbed(
     """
     settings = ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY)
     model, done, outputs = Model(settings, partition, scenario.group), 0, list[Outputs]()
-    for end, plan in [*places(history(scenario), partition), (rows, None)]:
+    for end, plan in [*adoptions(history(scenario), partition), (rows, None)]:
         if done < end:
             piece = scenario.events[partition][done:end]
             outputs.append(model.advance(Records(partition, *columns(piece, done))))

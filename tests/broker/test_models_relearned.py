@@ -19,7 +19,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.state.snapshot import read_snapshot_header
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json
@@ -65,10 +65,10 @@ def plain(point: bytes) -> bytes:
 
 def require_same_points(scenario: FaultScenario, rows: int = ROWS) -> None:
     """Check that the challenger's points from its offset on, and all of the champion's, equal those of one run."""
-    place = history(scenario)[1]["taken_at"]
-    assert len(place) == scenario.partitions
+    adopted_at = history(scenario)[1]["taken_at"]
+    assert len(adopted_at) == scenario.partitions
     for partition in range(scenario.partitions):
-        at, wanted = place[str(partition)], uninterrupted(scenario, partition, rows)
+        at, wanted = adopted_at[str(partition)], uninterrupted(scenario, partition, rows)
         found = [
             plain(one.value or b"")
             for one in read_all(scenario.bootstrap, f"{scenario.prefix}.accuracy")
@@ -123,8 +123,8 @@ def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, c
         summary = worker.stderr
     assert summary.count("relearning partition=") == summary.count("relearned partition=") == 2, summary
     assert f"relearned={CHALLENGER} relearned_from=0" in summary
-    places = history(scenario)[1]["taken_at"].values()
-    assert all(400 <= place < ROWS for place in places), places
+    offsets = history(scenario)[1]["taken_at"].values()
+    assert all(400 <= offset < ROWS for offset in offsets), offsets
     require_same_points(scenario)
     require_audited(scenario)
 
@@ -275,9 +275,9 @@ def test_the_restore_policy_does_not_retry_a_failed_relearning(kafka: str) -> No
     scenario = joined(kafka)
     topic = f"{scenario.prefix}.snapshots"
     (found,) = (one.value for one in read_all(kafka, topic) if one.key == b"0.plan.2")
-    place = PlanPlace.parse(found)
-    assert place.relearned is not None
-    other = replace(place, relearned=replace(place.relearned, records=301))
+    adoption = PlanAdoption.parse(found)
+    assert adoption.relearned is not None
+    other = replace(adoption, relearned=replace(adoption.relearned, records=301))
     produce(kafka, topic, [other.write()], keys=[b"0.plan.2"])
     learn(scenario, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damage(scenario, 300)

@@ -87,13 +87,13 @@ class RelearningScenario(LateScenario):
 
     def require_points(self, first: int = 0) -> None:
         """The challenger's points after its offset equal those of one that was there from `first` on, bit for bit."""
-        place, outputs = self.history()[1]["taken_at"], Outputs(self.kafka, self.prefix)
-        assert len(place) == self.partitions
+        adopted_at, outputs = self.history()[1]["taken_at"], Outputs(self.kafka, self.prefix)
+        assert len(adopted_at) == self.partitions
         for partition in range(self.partitions):
             end, _ = committed_offset(self.kafka, self.group, self.topic, partition)
             wanted = list(self.whole(partition, end, first))
             found = [untimed(one.value) for one in outputs.records("accuracy") if one.partition == partition]
-            late = [one for one in wanted if one["offset"] >= place[str(partition)]]
+            late = [one for one in wanted if one["offset"] >= adopted_at[str(partition)]]
             assert [plain(one, first) for one in found if one["learner"] == NEW] == late
             assert late, "there are points after the offset"
 
@@ -221,14 +221,18 @@ def damage(scenario: RelearningScenario, first: int) -> None:
 
 def test_past_states_and_older_snapshots_relearn_the_challenger(kafka: str, tmp_path: Path) -> None:
     scenario = joined(kafka)
-    place = scenario.history()[1]["taken_at"]["0"]
-    damage(scenario, place)
+    adopted_at = scenario.history()[1]["taken_at"]["0"]
+    damage(scenario, adopted_at)
     one = *scenario.place, "--partition", "0"
-    for offset, learners in ((place - 1, [LEARNER]), (place, [LEARNER, NEW]), (place + 90, [LEARNER, NEW])):
+    for offset, learners in (
+        (adopted_at - 1, [LEARNER]),
+        (adopted_at, [LEARNER, NEW]),
+        (adopted_at + 90, [LEARNER, NEW]),
+    ):
         done = driftway("snapshot", "show", *one, "--at", str(offset), "--json")
         assert done.code == 0, done
         assert [found["learner"] for found in json.loads(done.stdout)["learners"]] == learners
-    done = driftway("explain", *one, "--offset", str(place + 90), "--json")
+    done = driftway("explain", *one, "--offset", str(adopted_at + 90), "--json")
     assert done.code == 0, done
     assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
     for _ in scenario.feed(750):
@@ -274,18 +278,18 @@ def test_relearning_may_begin_between_two_records_of_the_merge_order(kafka: str)
 def test_no_older_snapshot_is_used_without_the_labels_that_the_challenger_learned(kafka: str) -> None:
     scenario = joined(kafka, "--from-offset", "0:50")  # before the first labels
     plan = scenario.history()[1]
-    place, label = plan["taken_at"]["0"], plan["relearned"]["0"]["relearned_label"]
+    adopted_at, label = plan["taken_at"]["0"], plan["relearned"]["0"]["relearned_label"]
     delete_before(scenario, scenario.topic, 45)
     delete_before(scenario, scenario.labels, label + 1)
     found = scenario.audit()
-    assert f"taken at offset {place}, learned the labels from offset {label} on" in found.stdout + found.stderr
+    assert f"taken at offset {adopted_at}, learned the labels from offset {label} on" in found.stdout + found.stderr
     assert "was trusted" in found.stdout + found.stderr
-    damage(scenario, place)
+    damage(scenario, adopted_at)
     done = driftway(*scenario.work, PYTHON, "--stop-at-end")
     assert (done.code, f"the log of the label topic begins at {label + 1}" in done.stderr) == (CANNOT_RESTORE, True), (
         done
     )
-    shown = driftway("snapshot", "show", *scenario.place, "--partition", "0", "--at", str(place + 90))
+    shown = driftway("snapshot", "show", *scenario.place, "--partition", "0", "--at", str(adopted_at + 90))
     assert shown.code == CANNOT_RESTORE, shown
 
 

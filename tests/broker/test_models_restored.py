@@ -9,7 +9,17 @@ import pytest
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import AT_LEAST_ONCE
 from driftway.worker.wire.codec import PACKED
-from tests.broker.test_models import CHALLENGER, CHANGES, PLACES, PLAIN, ROWS, audit, change, history, require_expected
+from tests.broker.test_models import (
+    ADOPTED_AT,
+    CHALLENGER,
+    CHANGES,
+    PLAIN,
+    ROWS,
+    audit,
+    change,
+    history,
+    require_expected,
+)
 from tests.broker.test_policies import learn
 from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
@@ -54,7 +64,7 @@ def test_partitions_that_move_apply_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""
     scenario, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
     learn(scenario, 0, fed, *PLAIN)
-    for words, at in zip(CHANGES, PLACES, strict=True):
+    for words, at in zip(CHANGES, ADOPTED_AT, strict=True):
         change(scenario, *words, at=[at[0], at[1], *at])
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN, "--client", NATIVE)) as first:
         for step in range(10):
@@ -70,7 +80,7 @@ def test_partitions_that_move_apply_plans_once(kafka: str) -> None:
                 second.wait(30)
         first.terminate()
         assert first.wait(30) == 0, first.summary()
-    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(*at, *at) for at in PLACES]
+    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(*at, *at) for at in ADOPTED_AT]
     require_audited(scenario, ROWS)
 
 

@@ -67,23 +67,23 @@ def test_a_model_from_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path:
     options = (
         *near, *PLAIN, "--warm-start", str(file), *(("--frozen",) if frozen else ()), "--learner", LEARNER,
     )  # fmt: skip
-    places = [("promote", LEARNER, 150), ("drop", warm, 300), ("rollback", "1", 450)]
+    changes = [("promote", LEARNER, 150), ("drop", warm, 300), ("rollback", "1", 450)]
     work = "worker", *options, "--commit-interval", "0.05", "--stop-at-end"
     scenario.fill(0, 100)
     assert driftway(*work).code == 0
-    for verb, name, at in places:
+    for verb, name, at in changes:
         words = (verb, "--to", name) if verb == "rollback" else (verb, name)
         change(scenario, *words, at=[at])
     for start in range(100, 900, 200):
         scenario.fill(start, start + 200)
         assert driftway(*work).code == 0
     _, *plans = history(scenario)
-    assert [plan["taken_at"] for plan in plans] == [{"0": at} for *_, at in places]
+    assert [plan["taken_at"] for plan in plans] == [{"0": at} for *_, at in changes]
     settings = ModelSettings(
         (Spec.parse(LEARNER),) * 2, warm=model_file.load(file).warm_start(frozen), accuracy_every=50
     )
     model, done, scores = Model(settings, 0, scenario.group), 0, list[bytes]()
-    for end, plan in [*((at, plan) for (*_, at), plan in zip(places, plans, strict=True)), (900, None)]:
+    for end, plan in [*((at, plan) for (*_, at), plan in zip(changes, plans, strict=True)), (900, None)]:
         scores += model.advance(Records(0, *columns(scenario.events[0][done:end], done))).predictions.to_list()
         done, model = end, model if plan is None else model.followed_by(ModelPlan.parse(json.dumps(plan).encode()))
     found = [one.value for one in read_all(kafka, f"{scenario.prefix}.predictions")]

@@ -31,7 +31,7 @@ from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_mar
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.model_sharing.exchange_record import read_record_header, with_current_names
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel
 from driftway.worker.state.plans.plan_topic import parse_plan
 from driftway.worker.wire.events import REGRESSION, Target
 from driftway.worker.wire.schema.feature import MissingPolicy
@@ -143,10 +143,10 @@ def subjects() -> dict[str, Subject]:
     for record in (full, CommitRecord(700), CommitRecord(0, None, None, spans)):
         found[f"commit record {len(found)}"] = _record(record.write(), CommitRecord.read)
     found["order"] = _record(order.write(), MergeOrder.read)
-    place = PlanPlace(70, ModelPlan(2, (PlannedModel(Spec.parse("pa1:C=1"), "pa1"),), {3: 70}, 1, "set pa1 C=1"))
-    found["plan"] = _record(place.plan.write(), lambda value: parse_plan(value, "M/0@0", lambda _: None))
-    found["place of a plan"] = _record(
-        place.write(), lambda value: SnapshotScan(3, 0, 9).take(0, plan_key(3, 2), value)
+    adoption = PlanAdoption(70, ModelPlan(2, (PlannedModel(Spec.parse("pa1:C=1"), "pa1"),), {3: 70}, 1, "set pa1 C=1"))
+    found["plan"] = _record(adoption.plan.write(), lambda value: parse_plan(value, "M/0@0", lambda _: None))
+    found["adoption of a plan"] = _record(
+        adoption.write(), lambda value: SnapshotScan(3, 0, 9).take(0, plan_key(3, 2), value)
     )
     found["emission"] = _record(
         Emission(70, EVERY_MODEL).write(), lambda value: SnapshotScan(3, 0, 9).take(0, emission_key(3, 70), value)

@@ -24,7 +24,7 @@ from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption, PlannedModel, first_plan
 from driftway.worker.state.plans.next_plan import named, spec_of, write_after
 from driftway.worker.state.plans.plan_topic import known_plans
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
@@ -41,7 +41,7 @@ class GroupModels:
     settings : WorkerSettings
         As `settings_for` makes them.
     partitions : list of GroupPartition
-        The input's partitions; each has the number of the plan that it has taken.
+        The input's partitions; each has the number of the plan that it has adopted.
     model : ModelSettings
         What the group's newest snapshot says of its model.
     width : int or None
@@ -61,11 +61,11 @@ class GroupModels:
 
     @property
     def newest(self) -> ModelPlan:
-        """The plan that the group has, or takes next."""
+        """The plan that the group has, or adopts next."""
         return self.plans[-1]
 
     def is_relearning(self, partition: GroupPartition) -> bool:
-        """Whether a partition relearns models of plans that it has not taken yet."""
+        """Whether a partition relearns models of plans that it has not adopted yet."""
         before = next((plan for plan in self.plans if plan.number == partition.plan), self.plans[0])
         return partition.plan < self.newest.number and bool(self.newest.relearned_after(before))
 
@@ -101,16 +101,16 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
     return GroupModels(settings, partitions, model, width, plans, file)
 
 
-def _completed(plans: Sequence[ModelPlan], taken: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
-    """Return plans with what the workers' options say besides, as far as `model`, of plan `taken`, tells it."""
-    said = vars(AS_OPTIONS if taken is None else taken.configuration)
+def _completed(plans: Sequence[ModelPlan], adopted: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
+    """Return plans with what the workers' options say besides, as far as `model`, of plan `adopted`, tells it."""
+    said = vars(AS_OPTIONS if adopted is None else adopted.configuration)
     known = {name: one for name, one in vars(Configuration.of(model)).items() if said[name] is None}
     options = plans[0].configuration.over(Configuration(**known))
     return [replace(plan, configuration=plan.configuration.over(options)) for plan in plans]
 
 
 def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartition]) -> ModelFile:
-    """The newest snapshot of the partition that has taken the newest plan, and has events."""
+    """The newest snapshot of the partition that has adopted the newest plan, and has events."""
     pointed = [one for one in partitions if one.pointer is not None]
     if not pointed:
         raise UsageFailure(
@@ -257,7 +257,7 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
 def write_next(
     group: GroupModels,
     models: Sequence[PlannedModel],
-    places: Mapping[int, int],
+    offsets: Mapping[int, int],
     change: str,
     tell: Callable[[str], None],
     says: Configuration,
@@ -275,10 +275,10 @@ def write_next(
     Failure, Unreachable
         Another command writes at the same time, the broker refuses, or does not answer.
     """
-    _require_ahead(group, places)
+    _require_ahead(group, offsets)
     _require_behind(group, relearn_from)
     models, now = models_with_features(group.newest, models, says, group.model, begin), round(1000 * time.time())
-    plan = ModelPlan(group.next_number, models, dict(places), now, change, says, dict(relearn_from))
+    plan = ModelPlan(group.next_number, models, dict(offsets), now, change, says, dict(relearn_from))
     require_possible(group, plan)
     newest = group.newest
     if says.features != newest.configuration.features:  # the first plan of its topic says its own
@@ -328,16 +328,16 @@ def _require_behind(group: GroupModels, begins: Mapping[int, int]) -> None:
             )
 
 
-def _require_ahead(group: GroupModels, places: Mapping[int, int]) -> None:
+def _require_ahead(group: GroupModels, offsets: Mapping[int, int]) -> None:
     """Check that the partitions are there, and have not passed the offsets."""
-    for partition, offset in places.items():
+    for partition, offset in offsets.items():
         _require_partition(group, partition)
         if offset < (group.partitions[partition].committed or 0):
             raise UsageFailure(
                 f"partition {partition} has passed offset {offset}: it has committed "
                 f"{group.partitions[partition].committed}"
             )
-        before = group.newest.places.get(partition, 0)
+        before = group.newest.offsets.get(partition, 0)
         if offset < before:
             newest = group.newest.number
             raise UsageFailure(f"partition {partition} takes plan {newest} at {before}: plans are taken in order")
@@ -346,7 +346,7 @@ def _require_ahead(group: GroupModels, places: Mapping[int, int]) -> None:
 def offsets_at(group: GroupModels, millis: int) -> dict[int, int]:
     """Partition -> offset of its first record with that time, in ms since 1970, or a later one.
 
-    A partition without such a record takes the plan with the first record after those that it has now.
+    A partition without such a record adopts the plan with the first record after those that it has now.
 
     Raises
     ------
@@ -363,8 +363,8 @@ def offsets_at(group: GroupModels, millis: int) -> dict[int, int]:
     }
 
 
-def places_of(group: GroupModels) -> dict[int, dict[int, PlanPlace]]:
-    """Partition -> number of each plan that it has taken -> where, as far as its log still says.
+def adoptions_of(group: GroupModels) -> dict[int, dict[int, PlanAdoption]]:
+    """Partition -> number of each plan that it has adopted -> where, as far as its log still says.
 
     Raises
     ------
@@ -375,10 +375,10 @@ def places_of(group: GroupModels) -> dict[int, dict[int, PlanPlace]]:
     with translated_errors(group.settings), closing(reader_of(group.settings)) as reader:
         for one in group.partitions:
             if one.plan == FIRST:
-                found[one.partition] = dict[int, PlanPlace]()
+                found[one.partition] = dict[int, PlanAdoption]()
                 continue
             deadline = Deadline(ASK_SECONDS)
             first, end = watermarks(reader, topic, one.partition, deadline)
             scan = SnapshotScan(one.partition, 0, LARGEST)
-            found[one.partition] = scan_snapshots(reader, topic, first, end, scan, deadline).places
+            found[one.partition] = scan_snapshots(reader, topic, first, end, scan, deadline).adoptions
     return found

@@ -145,7 +145,7 @@ def audit_partition(
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
         place = p, found[topics.snapshots], target.last.read.topic
-        begins, places = first_outputs(settings, reader, *place, readers)
+        begins, adoptions = first_outputs(settings, reader, *place, readers)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
@@ -164,7 +164,7 @@ def audit_partition(
             messages(topics.shares) if topics.shared else None,
             records(topics.challengers, found[topics.challengers], passed) if topics.challenged else None,
             messages(topics.snapshots),
-            places,
+            adoptions,
         )
         audit = PartitionAudit(settings, target, streams, progress)
         try:

@@ -24,7 +24,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.record_keys import chunk_key, is_mark_key, is_plan_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.state.snapshot import SnapshotHeader, read_snapshot_header
 from driftway.worker.state.stored_fields import Malformed
 
@@ -34,10 +34,10 @@ PIECE = 64
 
 def first_outputs(
     settings: WorkerSettings, reader: Consumer, partition: int, end: int, topic_id: str | None, readers: Readers
-) -> tuple[dict[str, int], dict[int, PlanPlace]]:
+) -> tuple[dict[str, int], dict[int, PlanAdoption]]:
     """Return output topic -> first record of the present history, empty if offsets never began anew; and known plans.
 
-    The plans are those that the partition took before that record, which the workers take again at the same offsets.
+    The plans are those that the partition adopted before that record; the workers adopt them again at the same offsets.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ class PresentHistory:
     def __init__(self, snapshots: str, partition: int, topic_id: str | None) -> None:
         self.begins: dict[str, int] = {}
         """Topic -> its first record of the present history."""
-        self.known_plans: dict[int, PlanPlace] = {}
-        """Number -> plan that the partition took before that, and where."""
+        self.known_plans: dict[int, PlanAdoption] = {}
+        """Number -> plan that the partition adopted before that, and where."""
         self._snapshots, self._partition, self._topic_id = snapshots, partition, topic_id
-        self._plans: dict[int, PlanPlace] = {}
+        self._plans: dict[int, PlanAdoption] = {}
         self._identity: Any = None
         """Identity of the last snapshot that was made before any plan; plans are compared elsewhere."""
         self._mark: int | None = None
@@ -106,8 +106,8 @@ class PresentHistory:
             self._add_new_topic(NewTopic.read(value))
         elif is_plan_key(key, self._partition):
             with contextlib.suppress(Malformed):
-                place = PlanPlace.parse(value)
-                self._plans[place.plan.number] = place
+                adoption = PlanAdoption.parse(value)
+                self._plans[adoption.plan.number] = adoption
 
     def _add_mark(self, offset: int, ends: Mapping[str, int]) -> None:
         self._mark = offset

@@ -80,7 +80,7 @@ class PartitionAudit:
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._challenged = streams.challengers
         complete = partial(with_state, settings=settings)
-        self._snapshots = SnapshotReader(streams.chunks, settings.model, complete, streams.places)
+        self._snapshots = SnapshotReader(streams.chunks, settings.model, complete, streams.adoptions)
         self._model = self._snapshots.empty_model(target, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
@@ -110,7 +110,7 @@ class PartitionAudit:
             while len(rest):
                 following = int(rest.offsets[0])
                 self._compare_snapshots(following)
-                self._take_plans(following)
+                self._adopt_plans(following)
                 part = rest.before(self._cut(rest))
                 self._require(self._model.advance(part))
                 rest = rest.after(len(part))
@@ -258,12 +258,12 @@ class PartitionAudit:
 
     # Lockstep.
 
-    def _take_plans(self, following: int, last_number: int = LARGEST) -> None:
-        """Take the plans, up to number `last_number`, whose places are before the row at offset `following`."""
-        while (place := self._changes.due(self._model.plan.number, following, following, committing=False)) is not None:
-            if place.plan.number > last_number:
+    def _adopt_plans(self, following: int, last_number: int = LARGEST) -> None:
+        """Adopt the plans, up to number `last_number`, that are due before the row at offset `following`."""
+        while (due := self._changes.due(self._model.plan.number, following, following, committing=False)) is not None:
+            if due.plan.number > last_number:
                 return
-            self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
+            self._model, trusted = model_at(self.settings, self._model, due, self._ahead)
             self.report.unchecked += trusted
             self._rank()
 
@@ -309,7 +309,7 @@ class PartitionAudit:
 
     def _next_snapshot(self) -> CompleteSnapshot | None:
         snapshot = self._snapshots.take()
-        self._changes.restart(self._snapshots.places.values(), self.committed)
+        self._changes.restart(self._snapshots.adoptions.values(), self.committed)
         if snapshot is not None and self.pointer is not None and snapshot.first == self.pointer.first:
             named = self.pointer.chunks, self.pointer.state_offset
             if named != (snapshot.chunks, snapshot.offset):
@@ -332,7 +332,7 @@ class PartitionAudit:
                     f"{snapshot.where}: expected a snapshot at or after {self._input}@{self._position}, "
                     f"found one at {snapshot.offset}"
                 )
-            self._take_plans(snapshot.offset, FIRST if snapshot.plan is None else snapshot.plan.number)
+            self._adopt_plans(snapshot.offset, FIRST if snapshot.plan is None else snapshot.plan.number)
             difference = first_difference(snapshot.saved, self._model.save())
             if snapshot.taken_over:
                 self._model.load(snapshot.saved)

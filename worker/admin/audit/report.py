@@ -10,7 +10,7 @@ from driftway.worker.admin.input_records import NOT_COUNTED, CountedState
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 
 Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
@@ -60,8 +60,8 @@ class PartitionStreams(NamedTuple):
     challengers: RecordStream | None
     """None if the group has never had such a topic."""
     chunks: MessageStream
-    places: Mapping[int, PlanPlace]
-    """Number of each plan that was taken before `chunks` begin, and holds on -> its place."""
+    adoptions: Mapping[int, PlanAdoption]
+    """Number of each plan that was adopted before `chunks` begin, and holds on -> its adoption."""
 
 
 @dataclass

@@ -26,11 +26,11 @@ from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.monitors import newest_form
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.state.snapshot import BadSnapshot
 from driftway.worker.state.stored_fields import LARGEST, Malformed
 
-NO_PLACES: Mapping[int, PlanPlace] = {}
+NO_ADOPTIONS: Mapping[int, PlanAdoption] = {}
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,17 @@ class SnapshotReader:
     settings : ModelSettings
         The model that the snapshots must belong to.
     complete : callable
-        Adds the states of models that begin from a file to the place of a plan.
-    places : mapping
-        Number of each plan that the partition took before these records -> where.
+        Adds the states of models that begin from a file to the adoption of a plan.
+    adoptions : mapping
+        Number of each plan that the partition adopted before these records -> where.
     """
 
     def __init__(
         self,
         stream: MessageStream,
         settings: ModelSettings,
-        complete: Callable[[PlanPlace], PlanPlace] = lambda place: place,
-        places: Mapping[int, PlanPlace] = NO_PLACES,
+        complete: Callable[[PlanAdoption], PlanAdoption] = lambda adoption: adoption,
+        adoptions: Mapping[int, PlanAdoption] = NO_ADOPTIONS,
     ) -> None:
         self.stream = stream
         self.settings, self._complete = settings, complete
@@ -106,8 +106,8 @@ class SnapshotReader:
         """Input offset at which the learners started empty according to the workers' last mark; see `snapshot_scan`."""
         self.states: list[CountedState] = []
         """What the snapshots' states have read of the input, as far as they have been taken."""
-        self.places = {number: complete(place) for number, place in places.items()}
-        """Number of each plan that the partition took -> where, up to the snapshot taken last, or to the end."""
+        self.adoptions = {number: complete(adoption) for number, adoption in adoptions.items()}
+        """Number of each plan that the partition adopted -> where, up to the snapshot taken last, or to the end."""
         self.emissions: dict[int, str] = {}
         """Input offset -> whose predictions are written from there on, up to the snapshot taken last, or to the end."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
@@ -139,13 +139,13 @@ class SnapshotReader:
                 self._assembler.discard()
                 self.began = self._began = read_mark(message.value())
                 self._taken_over = self.began is None
-                self.places.clear()
+                self.adoptions.clear()
                 self.emissions.clear()
                 continue
             group = self._assembler.take(message, message.key(), message.value() or b"")
             if group is not None:
                 while (following := self.stream.peek(1)) and self._is_beside_snapshots(following[0]):
-                    self.stream.drop(1)  # the places of plans are behind the snapshot of the same commit
+                    self.stream.drop(1)  # adoptions of plans are behind the snapshot of the same commit
                 return self._read(group.chunks)
         self._assembler.discard()
         return None
@@ -156,15 +156,15 @@ class SnapshotReader:
         Raises
         ------
         Mismatch
-            It says where a plan was taken, or whose predictions are written, and cannot be read.
+            It says where a plan was adopted, or whose predictions are written, and cannot be read.
         """
         key, partition = message.key() or b"", self.stream.partition
         if is_plan_key(key, partition):
             try:
-                place = self._complete(PlanPlace.parse(message.value()))
+                adoption = self._complete(PlanAdoption.parse(message.value()))
             except Malformed as error:
                 raise Mismatch(f"{self._at(message)}: expected where a plan was taken, found: {error}") from None
-            self.places[place.plan.number] = place
+            self.adoptions[adoption.plan.number] = adoption
             return True
         if is_emission_key(key, partition):
             try:

@@ -24,7 +24,7 @@ from driftway.worker.evaluation.cli.planned import RecordFiles, RepeatedPartitio
 from driftway.worker.evaluation.cli.replay_options import beginnings
 from driftway.worker.evaluation.river.spec import spec_of
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, PlanAdoption
 from driftway.worker.state.plans.plan_file import PlanHistory, read_history
 from driftway.worker.state.plans.plan_topic import with_state
 
@@ -75,13 +75,13 @@ def repeated(
         The rows cannot be read.
     """
     rows, group, settings = list[Row](), given["group"], begins[0].source.settings
-    plans = (with_state(PlanPlace(0, plan), settings).plan for plan in history.plans)
+    plans = (with_state(PlanAdoption(0, plan), settings).plan for plan in history.plans)
     history = replace(history, plans=tuple(plans))
     with RecordFiles(given["scores"], given["points"]) as files:
         for begin in begins:
             source = begin.source
             history.require_relearned_from(source.partition)
-            run = plan_run(source, _first_model(begin, history, group), history.places(source.partition))
+            run = plan_run(source, _first_model(begin, history, group), history.adoptions(source.partition))
             part = RepeatedPartition(run, files)
             progress = bars("rows", begin.end - begin.first)
             span = begin.first, begin.end, begin.state.begin
@@ -100,8 +100,8 @@ def _first_model(begin: ReplayStart, history: PlanHistory, group: str) -> Model:
     worker, partition = begin.state.model, begin.source.partition
     history.require_possible(worker.settings)
     if worker.settings.share is not None:
-        require_as_shared(begin.source, history, begin.history.places, worker.plan)
-    before = [place.plan for place in history.places(partition) if place.offset <= begin.first]
+        require_as_shared(begin.source, history, begin.history.adoptions, worker.plan)
+    before = [adoption.plan for adoption in history.adoptions(partition) if adoption.offset <= begin.first]
     taken = [plan for plan in before if plan.number <= worker.plan.number]
     plan = taken[-1] if taken else history.first
     fresh = worker.rows == 0 and plan.number == FIRST

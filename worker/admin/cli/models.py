@@ -13,7 +13,7 @@ from driftway.worker.admin.cli.plan_commands import (
     begin_option,
     change_options,
     looked_up,
-    parsed_places,
+    parsed_offsets,
     print_plan,
     write_change,
 )
@@ -71,7 +71,7 @@ def show(as_json: bool, **given: Any) -> None:
     print_plan(group.newest)
     behind = [one for one in group.partitions if one.plan < group.newest.number]
     for one in behind:
-        at = group.newest.places.get(one.partition)
+        at = group.newest.offsets.get(one.partition)
         place = "its next commit" if at is None else f"offset {at}"
         if group.is_relearning(one):
             place = f"{place}, once it has caught up: it is relearning"
@@ -94,15 +94,15 @@ def history(as_json: bool, **given: Any) -> None:
       driftway models history --input EVENTS --group sea
       driftway models history --input EVENTS --group sea --json
     """
-    from driftway.worker.admin.models import places_of
+    from driftway.worker.admin.models import adoptions_of
     from driftway.worker.wire.codec import write_json
 
     group = looked_up(given)
-    places = places_of(group)
+    adoptions = adoptions_of(group)
     rows = []
     for plan in group.plans:
-        taken = {str(p): found[plan.number].offset for p, found in places.items() if plan.number in found}
-        of_plan = {p: found[plan.number].relearned for p, found in places.items() if plan.number in found}
+        taken = {str(p): found[plan.number].offset for p, found in adoptions.items() if plan.number in found}
+        of_plan = {p: found[plan.number].relearned for p, found in adoptions.items() if plan.number in found}
         relearned = {str(p): source.as_dict() for p, source in of_plan.items() if source is not None}
         rows.append({**plan.as_dict(), "taken_at": taken, **({"relearned": relearned} if relearned else {})})
         if not as_json:
@@ -172,7 +172,7 @@ def add(learner: str, origin: str, relearned: bool, begins: tuple[str, ...], pat
         return
     how = f"{f' --from {origin}' if origin else ''}{' --relearned' if relearned else ''}"
     how += "".join(f" --from-offset {begin}" for begin in begins)
-    begin_at = parsed_places(begins, "--from-offset")
+    begin_at = parsed_offsets(begins, "--from-offset")
     write_change(
         given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned), relearn_from=begin_at
     )

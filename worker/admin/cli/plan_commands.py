@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def change_options(command: F) -> F:
-    """Add the options of a command that writes a plan: where partitions take it, and the group's."""
+    """Add the options of a command that writes a plan: where partitions adopt it, and the group's."""
     command = click.option(
         "--at-time",
         type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
@@ -31,7 +31,7 @@ def change_options(command: F) -> F:
     )(command)
     command = click.option(
         "--at",
-        "places",
+        "offsets",
         multiple=True,
         metavar="PARTITION:OFFSET",
         help="Apply the plan at this input offset of the partition. Repeatable.  [default: at the next commit of each "
@@ -84,21 +84,21 @@ def write_change(
     from driftway.worker.admin.models import offsets_at, write_next
     from driftway.worker.state.plans.configuration import described_change
 
-    places = parsed_places(given["places"])
-    if places and given["at_time"] is not None:
+    offsets = parsed_offsets(given["offsets"])
+    if offsets and given["at_time"] is not None:
         raise UsageFailure("give --at or --at-time, not both")
     group = looked_up(given)
     if given["at_time"] is not None:
         at: datetime = given["at_time"]
         at = at.replace(tzinfo=at.tzinfo or UTC)
-        places = offsets_at(group, round(1000 * at.timestamp()))
+        offsets = offsets_at(group, round(1000 * at.timestamp()))
     plan = write_next(
-        group, models_of(group), places, change, _tell, configuration_of(group), relearn_from or {}, begin or ""
+        group, models_of(group), offsets, change, _tell, configuration_of(group), relearn_from or {}, begin or ""
     )
-    where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
+    where = ", ".join(f"{p}:{offset}" for p, offset in sorted(offsets.items()))
     at_commit = "each partition takes it at its next commit"
     if where:
-        others = "" if len(places) == len(group.partitions) else ", the others at their next commit"
+        others = "" if len(offsets) == len(group.partitions) else ", the others at their next commit"
         at_commit = f"taken at {where}{others}"
     if plan.relearned_after(group.newest):
         at_commit += ", once it has relearned the log"
@@ -109,17 +109,17 @@ def write_change(
     click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
 
 
-def parsed_places(given: tuple[str, ...], option: str = "--at") -> dict[int, int]:
+def parsed_offsets(given: tuple[str, ...], option: str = "--at") -> dict[int, int]:
     """Parse options with the offsets of partitions."""
-    places: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     for text in given:
         partition, colon, offset = text.partition(":")
         if not (colon and partition.isdecimal() and offset.isdecimal() and len(text) < 30):
             raise UsageFailure(f"{option} {text}: write PARTITION:OFFSET, as in 0:10000")
-        if int(partition) in places:
+        if int(partition) in offsets:
             raise UsageFailure(f"{option} {text}: partition {int(partition)} is given twice")
-        places[int(partition)] = int(offset)
-    return places
+        offsets[int(partition)] = int(offset)
+    return offsets
 
 
 def _begins(model: PlannedModel) -> str:

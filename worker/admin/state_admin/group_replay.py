@@ -68,8 +68,8 @@ def beginning(
     bars : ProgressFactory
         Shows progress.
     any_models : bool
-        Whether the models that the history began with do not matter: they may be unknown where plans were taken before
-        its first snapshot.
+        Whether the models that the history began with do not matter: they may be unknown where plans were adopted
+        before its first snapshot.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.state.snapshot import BadSnapshot, SnapshotHeader
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
@@ -98,14 +98,14 @@ class History:
         Its complete snapshots, in the order of writing.
     superseded : bool
         Whether a newer history has begun after it.
-    places : tuple of PlanPlace
-        Where it took plans, in the order of their numbers.
+    adoptions : tuple of PlanAdoption
+        Where it adopted plans, in the order of their numbers.
     """
 
     mark: HistoryMark | None
     snapshots: tuple[StoredSnapshot, ...]
     superseded: bool = False
-    places: tuple[PlanPlace, ...] = ()
+    adoptions: tuple[PlanAdoption, ...] = ()
 
     @property
     def began(self) -> int | None:
@@ -124,7 +124,7 @@ class SnapshotList:
     """
 
     partition: int
-    found: list[StoredSnapshot | HistoryMark | PlanPlace] = field(default_factory=list)
+    found: list[StoredSnapshot | HistoryMark | PlanAdoption] = field(default_factory=list)
     orphans: int = 0
     """Number of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
 
@@ -140,7 +140,7 @@ class SnapshotList:
             return
         if is_plan_key(key, self.partition):
             with contextlib.suppress(Malformed):
-                self.found.append(PlanPlace.parse(value))
+                self.found.append(PlanAdoption.parse(value))
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return
         group = self._assembler.take(message, key, value)
@@ -158,18 +158,18 @@ class SnapshotList:
 
     def present(self, pointer: Pointer | None) -> History:
         """The history that contains the snapshot at `pointer`; without a pointer, the last history."""
-        mark, snapshots, over, places = None, list[StoredSnapshot](), False, dict[int, PlanPlace]()
+        mark, snapshots, over, adoptions = None, list[StoredSnapshot](), False, dict[int, PlanAdoption]()
         for one in self.found:
             if isinstance(one, StoredSnapshot):
                 snapshots.append(one)
-            elif isinstance(one, PlanPlace):
-                places[one.plan.number] = one
+            elif isinstance(one, PlanAdoption):
+                adoptions[one.plan.number] = one
             elif pointer is not None and one.record > pointer.first:
                 over = True
                 break
             else:
-                mark, snapshots, places = one, [], {}
-        return History(mark, tuple(snapshots), over, tuple(places[number] for number in sorted(places)))
+                mark, snapshots, adoptions = one, [], {}
+        return History(mark, tuple(snapshots), over, tuple(adoptions[number] for number in sorted(adoptions)))
 
     def _complete(self, chunks: list[Any], drawn: SnapshotHeader, nbytes: int) -> None:
         place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)

@@ -16,13 +16,13 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.stream import reader_of
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption
 from driftway.worker.state.plans.plan_file import PlanHistory
 from driftway.worker.state.plans.plan_topic import known_plans
 
 
 def require_as_shared(
-    source: GroupPartition, history: PlanHistory, taken: Sequence[PlanPlace], newest: ModelPlan
+    source: GroupPartition, history: PlanHistory, adopted: Sequence[PlanAdoption], newest: ModelPlan
 ) -> None:
     """Require that a history is the one that a partition of a group with ``--share-models`` had.
 
@@ -32,8 +32,8 @@ def require_as_shared(
         The partition.
     history : PlanHistory
         The history.
-    taken : sequence of PlanPlace
-        Where the partition took plans.
+    adopted : sequence of PlanAdoption
+        Where the partition adopted plans.
     newest : ModelPlan
         The models that it has; those of the first plan if the group has no topic of plans.
 
@@ -47,7 +47,7 @@ def require_as_shared(
     with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
         plans = known_plans(reader, source.settings, Deadline(ASK_SECONDS), lambda _: None)
     first = next((plan for plan in plans if plan.number == FIRST), newest)
-    where = difference(history.first, history.places(source.partition), first, taken)
+    where = difference(history.first, history.adoptions(source.partition), first, adopted)
     if where is not None:
         raise Failure(
             f"{history.name}: from offset {where} on, {source} had other models than this history. The group has "
@@ -56,11 +56,11 @@ def require_as_shared(
 
 
 def difference(
-    first: ModelPlan, places: Sequence[PlanPlace], other_first: ModelPlan, others: Sequence[PlanPlace]
+    first: ModelPlan, adoptions: Sequence[PlanAdoption], other_first: ModelPlan, others: Sequence[PlanAdoption]
 ) -> int | None:
     """Return the offset from which on two histories have other models; None: they are the same."""
     ours, theirs = ([(0, _models(begun)), *((one.offset, _models(one.plan)) for one in rest)]
-                    for begun, rest in ((first, places), (other_first, others)))  # fmt: skip
+                    for begun, rest in ((first, adoptions), (other_first, others)))  # fmt: skip
     for one, other in zip(ours, theirs, strict=False):
         if one != other:
             return min(one[0], other[0])

@@ -53,7 +53,7 @@ class GroupPartition:
     set_aside_from : int
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     plan : int
-        Number of the plan that it has taken.
+        Number of the plan that it has adopted.
     """
 
     settings: WorkerSettings

@@ -28,7 +28,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.state.plans.plan_run import PlanRun
 from driftway.worker.state.plans.plan_topic import with_state
 from driftway.worker.state.snapshot import first_difference
@@ -128,7 +128,7 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # written before the first event, so it lacks the learners' warm start
         _require_records(source, model, history, CountedState(one.state_offset, one.read), offset)
-        model, relearned = advance(source, model, one.state_offset, offset, bars, places=history.places)
+        model, relearned = advance(source, model, one.state_offset, offset, bars, adoptions=history.adoptions)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
@@ -232,7 +232,7 @@ def advance(
     end: int,
     bars: ProgressFactory = no_progress,
     base: int | None = None,
-    places: Sequence[PlanPlace] = (),
+    adoptions: Sequence[PlanAdoption] = (),
 ) -> tuple[Model, int]:
     """Make a model learn the rows from offset `first` up to, but excluding, `end`.
 
@@ -242,24 +242,24 @@ def advance(
         The partition, the model at `first`, and where progress is shown.
     base : int or None
         An offset at or before `first` where a snapshot stands or the history begins; None: `first` itself.
-    places : sequence of PlanPlace
-        Where the history took plans, in the order of their numbers.
+    adoptions : sequence of PlanAdoption
+        Where the history adopted plans, in the order of their numbers.
 
     Returns
     -------
     tuple
-        The model at `end`, which is another one if a plan was taken, and the number of records.
+        The model at `end`, which is another one if a plan was adopted, and the number of records.
 
     Raises
     ------
     UsageFailure
         The events are of another format than the one they are read in.
     CannotRestore
-        Models were relearned where a plan was taken, and the log no longer holds their rows.
+        Models were relearned where a plan was adopted, and the log no longer holds their rows.
     Failure, Unreachable
         The events cannot be read.
     """
-    run = plan_run(source, model, places)
+    run = plan_run(source, model, adoptions)
     done, usable = 0, False
     progress = bars("rows", end - first) if first < end else no_progress("rows", 0)
     with closing(replayed(source, run, first, end, base, progress)) as pieces:
@@ -271,8 +271,8 @@ def advance(
     return run.model, done
 
 
-def plan_run(source: GroupPartition, model: Model, places: Sequence[PlanPlace]) -> PlanRun[Model]:
-    """Return a run of a group's models, which take plans at `places` as its workers do.
+def plan_run(source: GroupPartition, model: Model, adoptions: Sequence[PlanAdoption]) -> PlanRun[Model]:
+    """Return a run of a group's models, which adopt plans as its workers do.
 
     States of files come from the topic of plans, and what was relearned is so once more.
     """
@@ -280,20 +280,20 @@ def plan_run(source: GroupPartition, model: Model, places: Sequence[PlanPlace]) 
     if given is not None and begun is not None and given.digest == begun.digest:  # a snapshot has no more of the file
         model.settings = replace(model.settings, warm=replace(given, frozen=begun.frozen))
 
-    def follow(model: Model, place: PlanPlace) -> Model:
-        taken = with_state(place, source.settings)
-        if place.relearned is None:
-            return followed_by(model, taken, None)
+    def follow(model: Model, adoption: PlanAdoption) -> Model:
+        complete = with_state(adoption, source.settings)
+        if adoption.relearned is None:
+            return followed_by(model, complete, None)
         reading = replace(source.settings, model=model.settings, label_topic=source.labels)
-        return followed_by(model, taken, relearn(reading, model, place))
+        return followed_by(model, complete, relearn(reading, model, adoption))
 
-    return PlanRun(model, source.partition, places, follow)
+    return PlanRun(model, source.partition, adoptions, follow)
 
 
 def replayed(
     source: GroupPartition, run: PlanRun[Model], first: int, end: int, base: int | None, progress: Progress
 ) -> Generator[Records, None, None]:
-    """Yield the rows from offset `first` up to, but excluding, `end`, cut where `run` takes plans.
+    """Yield the rows from offset `first` up to, but excluding, `end`, cut where `run` adopts plans.
 
     The caller makes `run.model` learn each piece before it asks for the next one. `base` is as in `advance`.
 
@@ -311,7 +311,7 @@ def replayed(
             for batch in batches:
                 yield from run.pieces(batch)
                 progress(len(batch))
-    run.take(end)
+    run.adopt(end)
 
 
 def _exchange_records(source: GroupPartition) -> list[bytes | None]:

@@ -154,8 +154,8 @@ class WhatIf:
         for candidate, one in zip(others, made, strict=True):
             candidate.attach(one)
         worker.attach(model)
-        run = plan_run(source, model, begin.history.places)
-        run.taken = worker.attach
+        run = plan_run(source, model, begin.history.adoptions)
+        run.on_adoption = worker.attach
         rejected = 0
         with closing(worker_pieces(begin, run, progress)) as pieces:
             for part in pieces:
@@ -208,7 +208,7 @@ def require_same_features(begin: ReplayStart) -> None:
         They have not.
     """
     plan, features = begin.state.model.plan.number, Configuration.of(begin.state.model.settings).features
-    later = [place for place in begin.history.places if place.plan.number > plan and place.offset <= begin.end]
+    later = [one for one in begin.history.adoptions if one.plan.number > plan and one.offset <= begin.end]
     changed = [one.offset for one in later if one.plan.configuration.features not in (None, features)]
     if changed:
         raise UsageFailure(

@@ -26,7 +26,7 @@ from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.emitted import EmittedFigures
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.state.plans.plan_file import PlanHistory, read_history
 from driftway.worker.state.plans.plan_run import PlanRun
 from driftway.worker.state.plans.transition import join
@@ -83,12 +83,12 @@ class BesideModels:
     ----------
     model : Model
         The models at the first record.
-    places : sequence of PlanPlace
-        Where plans are taken.
+    adoptions : sequence of PlanAdoption
+        Where plans are adopted.
     """
 
-    def __init__(self, model: Model, places: Sequence[PlanPlace]) -> None:
-        plans = [model.plan, *(place.plan for place in places)]
+    def __init__(self, model: Model, adoptions: Sequence[PlanAdoption]) -> None:
+        plans = [model.plan, *(adoption.plan for adoption in adoptions)]
         self._models = {
             (plan.number, one.name): Model(
                 replace(plan.applied_to(model.settings), specs=(one.spec,), detectors=()), model.partition
@@ -102,21 +102,21 @@ class BesideModels:
         for model in self._models.values():
             model.advance(part, emit=False)
 
-    def follow(self, model: Model, place: PlanPlace) -> Model:
-        """Return the model under a place's plan, with those that join there."""
-        following = model.followed_by(place.plan)
-        for name in (one.name for one in place.plan.relearned_after(model.plan)):
-            join(self._models[place.plan.number, name].planned, following.planned, (name,))
+    def follow(self, model: Model, adoption: PlanAdoption) -> Model:
+        """Return the model of an adopted plan, with those that join there."""
+        following = model.followed_by(adoption.plan)
+        for name in (one.name for one in adoption.plan.relearned_after(model.plan)):
+            join(self._models[adoption.plan.number, name].planned, following.planned, (name,))
         return following
 
 
 class RepeatedPartition:
-    """One partition whose models take plans.
+    """One partition whose models adopt plans.
 
     Parameters
     ----------
     run : PlanRun
-        Its models at the first record, and where they take plans.
+        Its models at the first record, and where they adopt plans.
     files : RecordFiles
         Where outputs are written.
     beside : BesideModels or None
@@ -124,7 +124,7 @@ class RepeatedPartition:
     """
 
     def __init__(self, run: PlanRun[Model], files: RecordFiles, beside: BesideModels | None = None) -> None:
-        self.run, run.taken, self._beside = run, self._attach, beside
+        self.run, run.on_adoption, self._beside = run, self._attach, beside
         self._files, self._figures, self._seconds = files, list[EmittedFigures](), 0.0
         self._rows = self._rejected = 0
         self._champions = list[str]()
@@ -187,9 +187,10 @@ def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str
     with RecordFiles(given["scores"], given["points"]) as files, bar(stream.name, planned.rows) as advance:
         parts = []
         for partition in partitions:
-            model, places = Model(settings, partition, given["group"] or "", history.first), history.places(partition)
-            beside = BesideModels(model, places)
-            parts.append(RepeatedPartition(PlanRun(model, partition, places, beside.follow), files, beside))
+            model = Model(settings, partition, given["group"] or "", history.first)
+            adoptions = history.adoptions(partition)
+            beside = BesideModels(model, adoptions)
+            parts.append(RepeatedPartition(PlanRun(model, partition, adoptions, beside.follow), files, beside))
         first = 0
         for values in _events(stream, settings, given["limit"]):
             for part, records in zip(parts, _dealt(values, first, partitions), strict=True):
@@ -199,17 +200,17 @@ def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str
             if advance is not None:
                 advance(len(values))
     for i, part in enumerate(parts):
-        _report_late(history.places(part.run.model.partition), -(-(first - i) // len(parts)), part.run.model)
+        _report_late(history.adoptions(part.run.model.partition), -(-(first - i) // len(parts)), part.run.model)
     return [row for part in parts for row in part.results(stream.name)]
 
 
-def _report_late(places: Sequence[PlanPlace], rows: int, model: Model) -> None:
-    """Say which plans were not taken since the stream ended before."""
-    for place in places:
-        if place.offset >= rows and place.plan.number > model.plan.number:
+def _report_late(adoptions: Sequence[PlanAdoption], rows: int, model: Model) -> None:
+    """Say which plans were not adopted since the stream ended before."""
+    for adoption in adoptions:
+        if adoption.offset >= rows and adoption.plan.number > model.plan.number:
             click.echo(
-                f"driftway: partition {model.partition} ends at {rows}, before it takes plan {place.plan.number} at "
-                f"{place.offset}",
+                f"driftway: partition {model.partition} ends at {rows}, before it takes plan {adoption.plan.number} at "
+                f"{adoption.offset}",
                 err=True,
             )
 

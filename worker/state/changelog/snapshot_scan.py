@@ -35,7 +35,7 @@ from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import InputRead
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.state.snapshot import DamagedSnapshot
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number
 from driftway.worker.wire.codec import write_json
@@ -97,8 +97,8 @@ class SnapshotScan:
         """Input offset at which the current history began, from the last mark; None without one."""
         self.newest: tuple[Pointer, InputRead] | None = None
         """The last complete snapshot of the current history, whether usable or not, and what its state had read."""
-        self.places: dict[int, PlanPlace] = {}
-        """Number of each plan taken in the current history -> its place, as far as the records can be read."""
+        self.adoptions: dict[int, PlanAdoption] = {}
+        """Number of each plan adopted in the current history -> its adoption, as far as the records can be read."""
         self.emissions: dict[int, str] = {}
         """Input offset -> whose predictions are written from there on, in the current history."""
         self._found: list[Pointer] = []
@@ -116,7 +116,7 @@ class SnapshotScan:
             self.history_start = UNKNOWN if start is None else start
             self._assembler.discard()
             self._found.clear()
-            self.places.clear()
+            self.adoptions.clear()
             self.emissions.clear()
             self.newest = None
             return
@@ -127,8 +127,8 @@ class SnapshotScan:
             return
         if is_plan_key(key, self.partition):
             with contextlib.suppress(Malformed):
-                taken = PlanPlace.parse(value)
-                self.places[taken.plan.number] = taken
+                adoption = PlanAdoption.parse(value)
+                self.adoptions[adoption.plan.number] = adoption
             return
         group = self._assembler.take(offset, key, value or b"")
         if group is None or group.header is None:

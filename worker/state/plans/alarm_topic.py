@@ -38,7 +38,7 @@ def require_alarms_writable(settings: WorkerSettings) -> None:
     Raises
     ------
     Failure
-        There may not: a worker that took a plan with detectors would end with the first alarm.
+        There may not: a worker that adopted a plan with detectors would end with the first alarm.
     """
     name = settings.topics.alarms
     allowed = topic_operations(admin_client(settings.bootstrap, settings.passthrough), [name]).get(name)

@@ -1,4 +1,4 @@
-"""Which plan a partition takes next, and at which offset: as recorded, as the plan says, or at the next commit."""
+"""Which plan a partition adopts next, and at which offset: as recorded, as the plan says, or at the next commit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption
 
 
 class PlanOutcome(NamedTuple):
     """What became of a plan in a partition."""
 
-    place: PlanPlace
+    adoption: PlanAdoption
     before: tuple[str, ...]
     """Names of the models that it replaced."""
     passed_over: str | None = None
-    """Why it was not taken; None: it was."""
+    """Why it was not adopted; None: it was."""
 
 
 class PlanChanges:
-    """The plans that a partition has still to take.
+    """The plans that a partition has still to adopt.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class PlanChanges:
 
     def __init__(self, partition: int, known: Sequence[ModelPlan] = ()) -> None:
         self._partition, self._known = partition, known
-        self._recorded: list[PlanPlace] = []
-        """Places that are committed, behind the state that a restore has found."""
-        self.taken: list[PlanPlace] = []
-        """Places since the last commit."""
+        self._recorded: list[PlanAdoption] = []
+        """Adoptions that are committed, behind the state that a restore has found."""
+        self.adopted: list[PlanAdoption] = []
+        """Adoptions since the last commit."""
         self.outcomes: list[PlanOutcome] = []
-        """Plans taken, and those passed over, that nobody has logged yet."""
+        """Plans adopted, and those passed over, that nobody has logged yet."""
         self.held: Callable[[ModelPlan], bool] = lambda _: False
         """Whether a plan must still wait, for its models to be relearned, as must those after it."""
         self._passed_over: set[int] = set()
@@ -52,29 +52,29 @@ class PlanChanges:
         first = next((plan for plan in self._known if plan.number == FIRST), None)
         return settings if first is None else first.applied_to(settings)
 
-    def restart(self, recorded: Iterable[PlanPlace], committed: int) -> None:
-        """Begin again after a restore; `recorded` are the places that its rows up to `committed` still have to pass."""
+    def restart(self, recorded: Iterable[PlanAdoption], committed: int) -> None:
+        """Begin again after a restore, with the recorded adoptions that are ahead of its rows, up to `committed`."""
         self._committed = committed
-        self._recorded = sorted(recorded, key=lambda place: place.plan.number)
-        self.taken.clear()
+        self._recorded = sorted(recorded, key=lambda adoption: adoption.plan.number)
+        self.adopted.clear()
 
     def rows_before(self, number: int, offsets: NDArray[np.int64]) -> int:
         """Return how many of the next rows, at `offsets` i8[n], come before the plan after plan `number`: at least one.
 
-        Plans that are due before the first of them must have been taken.
+        Plans that are due before the first of them must have been adopted.
         """
         cut = self.cut(number, int(offsets[0]) + 1)
         return len(offsets) if cut is None else int(offsets.searchsorted(cut))
 
     def cut(self, number: int, position: int) -> int | None:
         """Return where the rows from `position` on must be cut for the plan after plan `number`; None: nowhere."""
-        place = self._recorded_after(number)
-        if place is not None:
-            return place.offset
+        adoption = self._recorded_after(number)
+        if adoption is not None:
+            return adoption.offset
         return self._next(number, position)[1]
 
-    def due(self, number: int, position: int, following: int, committing: bool) -> PlanPlace | None:
-        """Return the place of the plan after plan `number` if it is to be taken before the next row.
+    def due(self, number: int, position: int, following: int, committing: bool) -> PlanAdoption | None:
+        """Return the adoption of the plan after plan `number` if it is due before the next row.
 
         Parameters
         ----------
@@ -93,49 +93,49 @@ class PlanChanges:
         plan, at = self._next(number, position)
         if plan is None or (at is None and not committing) or (at is not None and at > following) or self.held(plan):
             return None
-        return PlanPlace(position if at is None else at, plan)
+        return PlanAdoption(position if at is None else at, plan)
 
     def following(self, number: int) -> ModelPlan | None:
-        """Return the plan after plan `number`; None if there is none, or its place is recorded."""
+        """Return the plan after plan `number`; None if there is none, or its adoption is recorded."""
         return None if self._recorded_after(number) is not None else self._next(number, 0)[0]
 
     def to_relearn(self, plan: ModelPlan, before: ModelPlan) -> tuple[str, ...]:
-        """Names of the models to relearn where `plan` is taken after `before`: not those that the newest plan lacks."""
+        """Names of the models to relearn when `plan` is adopted after `before`: none that the newest plan lacks."""
         newest = self._known[-1] if self._known else plan
         return tuple(model.name for model in plan.relearned_after(before) if model.name in newest.names)
 
-    def take(self, place: PlanPlace, before: ModelPlan) -> None:
-        """Record that a plan was taken after the plan `before`; one that a restore has found is committed already."""
-        if place not in self._recorded:
-            self.taken.append(place)
-        self.outcomes.append(PlanOutcome(place, before.names))
+    def adopt(self, adoption: PlanAdoption, before: ModelPlan) -> None:
+        """Record that a plan was adopted after the plan `before`; one that a restore has found is committed already."""
+        if adoption not in self._recorded:
+            self.adopted.append(adoption)
+        self.outcomes.append(PlanOutcome(adoption, before.names))
 
-    def pass_over(self, place: PlanPlace, why: str) -> None:
-        """Never take a plan."""
-        self._passed_over.add(place.plan.number)
-        self.outcomes.append(PlanOutcome(place, (), why))
+    def pass_over(self, adoption: PlanAdoption, why: str) -> None:
+        """Never adopt a plan."""
+        self._passed_over.add(adoption.plan.number)
+        self.outcomes.append(PlanOutcome(adoption, (), why))
 
     def waiting(self, number: int, position: int) -> bool:
-        """Whether the next commit takes a plan."""
+        """Whether a plan is adopted with the next commit."""
         return self.due(number, position, position, committing=True) is not None
 
-    def committed(self, places: Sequence[PlanPlace], offset: int) -> None:
-        """Forget places that are committed, with the rows up to an offset."""
+    def committed(self, adoptions: Sequence[PlanAdoption], offset: int) -> None:
+        """Forget adoptions that are committed, with the rows up to an offset."""
         self._committed = offset
-        self.taken = [place for place in self.taken if place not in places]
+        self.adopted = [adoption for adoption in self.adopted if adoption not in adoptions]
 
     def take_outcomes(self) -> list[PlanOutcome]:
         """Return and forget the outcomes."""
         outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
-    def _recorded_after(self, number: int) -> PlanPlace | None:
-        return next((place for place in self._recorded if place.plan.number > number), None)
+    def _recorded_after(self, number: int) -> PlanAdoption | None:
+        return next((adoption for adoption in self._recorded if adoption.plan.number > number), None)
 
     def _next(self, number: int, position: int) -> tuple[ModelPlan | None, int | None]:
         """The next plan after plan `number` that is not passed over, and its offset; None: at the next commit.
 
-        A plan without an offset ahead is taken no later than one behind it that has one: they are taken in order.
+        A plan without an offset ahead is adopted no later than one behind it that has one: they are adopted in order.
         """
         later = [plan for plan in self._known if plan.number > number and plan.number not in self._passed_over]
         if not later:
@@ -145,5 +145,5 @@ class PlanChanges:
 
     def _ahead(self, plan: ModelPlan, position: int) -> int | None:
         """The offset that a plan names, unless its row is committed or learned already."""
-        at = plan.places.get(self._partition)
+        at = plan.offsets.get(self._partition)
         return None if at is None or at < max(position, self._committed) else at

@@ -1,15 +1,15 @@
 """A plan: the models of a group, champion first, and how each begins when a partition adopts the plan.
 
 Plans are numbered. The first contains the learners that the workers were started with; `driftway models` writes the
-next ones. A partition adopts each plan at one offset, its place: the models of the previous plan predict the rows
-before it, and those of this plan the rows from it on. When a partition adopts a plan, a model
+next ones. A partition adopts each plan at one offset: the models of the previous plan predict the rows before
+it, and those of this plan the rows from it on. When a partition adopts a plan, a model
 
 1. keeps its state, if the partition has a model of that name, whether as champion or as challenger; with other
    features it keeps what it has learned of those that stay, or is marked as `anew` and begins as any other new one;
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
-3. or begins with the state that it would have had if it had learned all rows before the place that the log held, if it
-   is marked as `relearned`;
+3. or begins with the state that it would have had if it had learned all rows before that offset that the log held,
+   if it is marked as `relearned`;
 4. or begins with the state of a model file: of one in the topic of plans, see `driftway.worker.state.plans.file_state`,
    or of the one that the workers were started with;
 5. or begins empty.
@@ -114,8 +114,8 @@ class ModelPlan:
         From 1 on, in the order of writing.
     models : tuple of PlannedModel
         The champion first, then its challengers.
-    places : mapping
-        Partition -> input offset at which it takes the plan; the others take it at their next commit.
+    offsets : mapping
+        Partition -> input offset at which it adopts the plan; the others adopt it at their next commit.
     made_at : int
         When it was written, in ms since 1970; 0: unknown.
     change : str
@@ -128,7 +128,7 @@ class ModelPlan:
 
     number: int
     models: tuple[PlannedModel, ...]
-    places: Mapping[int, int] = field(default_factory=dict)
+    offsets: Mapping[int, int] = field(default_factory=dict)
     made_at: int = 0
     change: str = ""
     configuration: Configuration = AS_OPTIONS
@@ -145,7 +145,7 @@ class ModelPlan:
         return self.models[0].name
 
     def relearned_after(self, before: ModelPlan) -> tuple[PlannedModel, ...]:
-        """The models that must be relearned where a partition takes this plan after the plan `before`."""
+        """The models that must be relearned where a partition adopts this plan after the plan `before`."""
         new = (model for model in self.models if model.anew or model.name not in before.names)
         return tuple(model for model in new if model.relearned)
 
@@ -192,7 +192,7 @@ class ModelPlan:
         return {
             "plan": self.number,
             "models": [model.as_dict() for model in self.models],
-            **({"at": _stored(self.places)} if self.places else {}),
+            **({"at": _stored(self.offsets)} if self.offsets else {}),
             **({"relearn_from": _stored(self.relearn_from)} if self.relearn_from else {}),
             **({"made_at": self.made_at} if self.made_at else {}),
             **({"change": self.change} if self.change else {}),
@@ -255,8 +255,8 @@ def offsets_of(fields: StoredFields, name: str) -> dict[int, int]:
 
 
 @dataclass(frozen=True)
-class PlanPlace:
-    """Where a partition took a plan.
+class PlanAdoption:
+    """A partition's adoption of a plan: from which offset on, and with which models.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class PlanPlace:
         return write_json({"offset": self.offset, **relearned, **self.plan.as_dict()})
 
     @classmethod
-    def parse(cls, value: bytes | None) -> PlanPlace:
+    def parse(cls, value: bytes | None) -> PlanAdoption:
         """Parse such a record.
 
         Raises

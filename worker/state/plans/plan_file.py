@@ -8,7 +8,7 @@ from typing import Any
 
 from driftway.worker.errors import UsageFailure, read_file
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace, offsets_of
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption, offsets_of
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, partition_number
@@ -18,7 +18,7 @@ TAKEN_AT, AT, RELEARNED = "taken_at", "at", "relearned"
 
 @dataclass(frozen=True)
 class PlanHistory:
-    """Plans in the order of their numbers, and where each partition took them.
+    """Plans in the order of their numbers, and at which offset each partition adopted them.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ class PlanHistory:
 
     @property
     def partitions(self) -> list[int]:
-        """The partitions that take a plan."""
-        return sorted({partition for places in self.taken_at for partition in places})
+        """The partitions that adopt a plan."""
+        return sorted({partition for offsets in self.taken_at for partition in offsets})
 
-    def places(self, partition: int) -> list[PlanPlace]:
-        """Where a partition takes plans. Plans that it never took, or that were not usable, are left out."""
+    def adoptions(self, partition: int) -> list[PlanAdoption]:
+        """A partition's adoptions of plans. Plans that it never adopted, or that were not usable, are left out."""
         plans = zip(self.plans, self.taken_at, self.relearned, strict=True)
         return [
-            PlanPlace(places[partition], plan, relearned.get(partition))
-            for plan, places, relearned in plans
-            if partition in places
+            PlanAdoption(offsets[partition], plan, relearned.get(partition))
+            for plan, offsets, relearned in plans
+            if partition in offsets
         ]
 
     def require_relearned_from(self, partition: int) -> None:
-        """Check that each place says from which rows of the log its models were relearned.
+        """Check that each adoption says from which rows of the log the plan's models were relearned.
 
         A model that the last plan lacks may have been given up before it was.
 
@@ -66,13 +66,13 @@ class PlanHistory:
         UsageFailure
             One does not.
         """
-        places = self.places(partition)
-        for place, before in zip(places, [self.first, *(one.plan for one in places)], strict=False):
-            joined = [one.name for one in place.plan.relearned_after(before) if one.name in self.plans[-1].names]
-            if joined and place.relearned is None:
+        adoptions = self.adoptions(partition)
+        for adoption, before in zip(adoptions, [self.first, *(one.plan for one in adoptions)], strict=False):
+            joined = [one.name for one in adoption.plan.relearned_after(before) if one.name in self.plans[-1].names]
+            if joined and adoption.relearned is None:
                 raise UsageFailure(
-                    f"{self.name}: plan {place.plan.number} relearns {joined[0]}, but does not say from which rows of "
-                    f"partition {partition}, as `driftway models history --json` does under {RELEARNED!r}"
+                    f"{self.name}: plan {adoption.plan.number} relearns {joined[0]}, but does not say from which "
+                    f"rows of partition {partition}, as `driftway models history --json` does under {RELEARNED!r}"
                 )
 
     def require_possible(self, settings: ModelSettings) -> None:
@@ -121,25 +121,25 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
     Raises
     ------
     Malformed
-        One is no plan, a number is given twice, the first plan is missing, or a place lies before an earlier plan's.
+        One is no plan, a number is given twice, the first plan is missing, or is adopted before an earlier one.
     """
     found = dict[int, tuple[ModelPlan, dict[int, int], dict[int, RelearnedFrom]]]()
     for i, one in enumerate(objects, 1):
         fields = StoredFields(one, f"entry {i}")
         try:
-            plan, places, relearned = ModelPlan.of_fields(fields), _places(fields), _relearned(fields)
+            plan, offsets, relearned = ModelPlan.of_fields(fields), _offsets(fields), _relearned(fields)
         except Malformed as error:
             raise Malformed(f"entry {i}: {error}") from None
         if plan.number in found:
             raise Malformed(f"plan {plan.number} is there twice")
-        found[plan.number] = plan, places if plan.number > FIRST else {}, relearned
+        found[plan.number] = plan, offsets if plan.number > FIRST else {}, relearned
     if FIRST not in found:
         first = f", the first one is plan {min(found)}" if found else ""
         raise Malformed(f"plan {FIRST}, with which every partition begins, is missing{first}")
     ordered = [found[number] for number in sorted(found)]
     last = dict[int, tuple[int, int]]()
-    for plan, places, _ in ordered:
-        for partition, offset in places.items():
+    for plan, offsets, _ in ordered:
+        for partition, offset in offsets.items():
             number, before = last.get(partition, (FIRST, 0))
             if offset < before:
                 raise Malformed(
@@ -151,8 +151,8 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
     return PlanHistory(name, plans, taken_at, relearned_from)
 
 
-def _places(fields: StoredFields) -> dict[int, int]:
-    """Where a plan was taken or, if not yet, is to be taken."""
+def _offsets(fields: StoredFields) -> dict[int, int]:
+    """Where a plan was adopted or, if not yet, is to be adopted."""
     return offsets_of(fields, TAKEN_AT if fields.has(TAKEN_AT) else AT)
 
 

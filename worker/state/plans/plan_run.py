@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.wire.events import Records
 
 
 class PlanFollower(Protocol):
-    """What takes plans: `driftway.worker.state.model.Model`."""
+    """What adopts plans: `driftway.worker.state.model.Model`."""
 
     @property
     def plan(self) -> ModelPlan:
@@ -24,19 +24,19 @@ class PlanFollower(Protocol):
 M = TypeVar("M", bound=PlanFollower)
 
 
-def followed(model: M, place: PlanPlace) -> M:
-    """Return what follows a model at a place.
+def followed(model: M, adoption: PlanAdoption) -> M:
+    """Return what follows a model when a plan is adopted.
 
     Raises
     ------
     Failure, UsageFailure
         The plan does not fit the rows.
     """
-    return model.followed_by(place.plan)
+    return model.followed_by(adoption.plan)
 
 
 class PlanRun(Generic[M]):
-    """A partition's model, and the places where it still has to take plans.
+    """A partition's model, and the plans that it still has to adopt.
 
     Parameters
     ----------
@@ -44,35 +44,35 @@ class PlanRun(Generic[M]):
         The model at the first record.
     partition : int
         The partition.
-    places : sequence of PlanPlace
-        Where plans are taken; those that `model` has taken already do not count.
+    adoptions : sequence of PlanAdoption
+        The plans and their offsets; those that `model` has adopted already do not count.
     follow : callable
-        Returns what follows a model at a place.
+        As `followed`.
     """
 
     def __init__(
         self,
         model: M,
         partition: int,
-        places: Sequence[PlanPlace],
-        follow: Callable[[M, PlanPlace], M] = followed,
+        adoptions: Sequence[PlanAdoption],
+        follow: Callable[[M, PlanAdoption], M] = followed,
     ) -> None:
         self.model = model
-        self.taken: Callable[[M], None] | None = None
+        self.on_adoption: Callable[[M], None] | None = None
         """Called with each model that follows, before its first row."""
         self._changes, self._follow = PlanChanges(partition), follow
-        self._changes.restart(places, max((place.offset for place in places), default=0))
+        self._changes.restart(adoptions, max((adoption.offset for adoption in adoptions), default=0))
 
     def pieces(self, records: Records) -> Iterator[Records]:
-        """Cut records at the places; `model` is that of the piece yielded last, which the caller makes it learn."""
+        """Cut records where plans are adopted; the caller makes `model` learn a piece before it asks for the next."""
         while len(records):
-            self.take(int(records.offsets[0]))
+            self.adopt(int(records.offsets[0]))
             n = self._changes.rows_before(self.model.plan.number, records.offsets)
             yield records.before(n)
             records = records.after(n)
 
-    def take(self, following: int) -> M:
-        """Take the plans whose places are before the row at offset `following`; return the model.
+    def adopt(self, following: int) -> M:
+        """Adopt the plans that are due before the row at offset `following`; return the model.
 
         Raises
         ------
@@ -80,8 +80,8 @@ class PlanRun(Generic[M]):
             A plan does not fit the rows.
         """
         changes = self._changes
-        while (place := changes.due(self.model.plan.number, following, following, committing=False)) is not None:
-            self.model = self._follow(self.model, place)
-            if self.taken is not None:
-                self.taken(self.model)
+        while (adoption := changes.due(self.model.plan.number, following, following, committing=False)) is not None:
+            self.model = self._follow(self.model, adoption)
+            if self.on_adoption is not None:
+                self.on_adoption(self.model)
         return self.model

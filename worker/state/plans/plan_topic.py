@@ -23,7 +23,7 @@ from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of
 from driftway.worker.kafka.topics import create_topics
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.plans.file_state import FileState, StateChunks
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.state.stored_fields import Malformed
 
 PARTITION = 0
@@ -74,9 +74,9 @@ def known_plans(
 
 
 def with_states(
-    places: Sequence[PlanPlace], reader: Consumer, settings: WorkerSettings, deadline: Deadline
-) -> list[PlanPlace]:
-    """Return places of plans, as found among the snapshots, with the states of models that begin from a file.
+    adoptions: Sequence[PlanAdoption], reader: Consumer, settings: WorkerSettings, deadline: Deadline
+) -> list[PlanAdoption]:
+    """Return adoptions of plans, as found among the snapshots, with the states of models that begin from a file.
 
     Raises
     ------
@@ -85,32 +85,32 @@ def with_states(
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
-    if all(place.plan.lacking is None for place in places):
-        return list(places)
-    found = with_states_of(places, known_plans(reader, settings, deadline, lambda _: None))
-    for place in found:
-        if (lacking := place.plan.lacking) is not None:
-            what = f"the state with which {lacking.name} began in plan {place.plan.number}"
+    if all(adoption.plan.lacking is None for adoption in adoptions):
+        return list(adoptions)
+    found = with_states_of(adoptions, known_plans(reader, settings, deadline, lambda _: None))
+    for adoption in found:
+        if (lacking := adoption.plan.lacking) is not None:
+            what = f"the state with which {lacking.name} began in plan {adoption.plan.number}"
             raise Failure(f"{what} is gone from {settings.topics.models}, or damaged")
     return found
 
 
-def with_states_of(places: Sequence[PlanPlace], plans: Sequence[ModelPlan]) -> list[PlanPlace]:
-    """Return places with the states of files that plans of the topic have; those that none has are lacking still."""
+def with_states_of(adoptions: Sequence[PlanAdoption], plans: Sequence[ModelPlan]) -> list[PlanAdoption]:
+    """Return adoptions with the states of files that plans of the topic have; those that none has are lacking still."""
     states = {state.digest: state for plan in plans for state in plan.states}
 
     def find(state: FileState) -> FileState:
         return states.get(state.digest, state)
 
-    return [replace(place, plan=place.plan.with_states(find)) for place in places]
+    return [replace(adoption, plan=adoption.plan.with_states(find)) for adoption in adoptions]
 
 
-def with_state(place: PlanPlace, settings: WorkerSettings) -> PlanPlace:
-    """As `with_states`, of one place, with a client of its own."""
-    if place.plan.lacking is None:
-        return place
+def with_state(adoption: PlanAdoption, settings: WorkerSettings) -> PlanAdoption:
+    """As `with_states`, of one adoption, with a client of its own."""
+    if adoption.plan.lacking is None:
+        return adoption
     with translated_errors(settings), closing(open_reader(settings)) as reader:
-        return with_states([place], reader, settings, Deadline(WRITE_SECONDS))[0]
+        return with_states([adoption], reader, settings, Deadline(WRITE_SECONDS))[0]
 
 
 def parse_plan(value: bytes | None, where: str, on_error: Callable[[str], None]) -> ModelPlan | None:

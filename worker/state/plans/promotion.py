@@ -112,7 +112,7 @@ class PromotionRule:
         self._newest: dict[tuple[str, int], Mapping[str, Any]] = {}
         """Challenger and partition -> its newest point under the plan."""
         self._is_over = False
-        """Whether a partition has taken a later plan."""
+        """Whether a partition has adopted a later plan."""
 
     def add(self, point: Mapping[str, Any]) -> None:
         """Add an accuracy point; those of a partition and a learner come in the order of the log.

@@ -1,4 +1,4 @@
-"""From which rows the new models of a plan were relearned, according to the record of the plan's place."""
+"""From which rows the new models of a plan were relearned, according to the record of the plan's adoption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.worker.wire.events import Schema
 
 @dataclass(frozen=True)
 class RelearnedFrom:
-    """The rows before a plan's place that its relearned models have learned.
+    """The rows before a plan's adoption that its relearned models have learned.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class RelearnedFrom:
     offset : int
         Input offset at which they began: the first that the log still held.
     records : int
-        Number of records from there to the place.
+        Number of records from there to the adoption.
     schema : Schema
         The schema of the partition's events, by which they were read.
     label : int or None
@@ -46,7 +46,7 @@ class RelearnedFrom:
         return {"relearned": ", ".join(self.models), "relearned_from": self.offset, "records": self.records}
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as stored in the record about the place."""
+        """The fields as stored in the record about the adoption."""
         names = {} if self.schema.names is None else {"relearned_names": self.schema.names}
         width = {"relearned_features": self.schema.n_features}
         read = {"relearned_from": self.offset, "relearned_records": self.records}

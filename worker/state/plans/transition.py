@@ -170,7 +170,7 @@ def is_of_one_kind(one: Learner, other: Learner, same_features: bool = True) -> 
 
 
 def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
-    """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
+    """Return why workers with these settings cannot adopt a plan; None if they can, as far as that is known."""
     target, lacking = settings.target, plan.lacking
     if (why := why_not_features(settings, plan.configuration.features)) is not None:
         return why

@@ -47,7 +47,7 @@ def write_options(settings: WorkerSettings, tell: Callable[[str], None]) -> Mode
     Raises
     ------
     UsageFailure
-        Workers could not take such a plan.
+        Workers could not adopt such a plan.
     Failure, Unreachable
         The plans, or what the group has committed, cannot be read, or the plan cannot be written.
     """

@@ -193,7 +193,7 @@ class PlanReader(BackgroundThread):
         return why is None
 
     def _require_topics(self, plan: ModelPlan) -> None:
-        """Create the topic of alarms before any task takes a plan that has detectors.
+        """Create the topic of alarms before any task adopts a plan that has detectors.
 
         Raises
         ------

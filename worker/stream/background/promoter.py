@@ -192,7 +192,7 @@ class Promoter(BackgroundThread):
             rule.plan,
             number=number,
             models=promoted(rule.plan, promotion.challenger),
-            places={},
+            offsets={},
             relearn_from={},
             made_at=round(1000 * time.time()),
             change=promotion.change,

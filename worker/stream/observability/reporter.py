@@ -152,10 +152,11 @@ class Reporter:
     def _committed(self, task: Task, seconds: float) -> None:
         self.metrics.committed(task, seconds)
         for outcome in task.plan_changes.take_outcomes():
-            what = {"partition": task.partition, "plan": outcome.place.plan.number, "offset": outcome.place.offset}
+            adoption = outcome.adoption
+            what = {"partition": task.partition, "plan": adoption.plan.number, "offset": adoption.offset}
             if outcome.passed_over is None:
-                relearned = {} if outcome.place.relearned is None else outcome.place.relearned.summary
-                self._event_log.event("plan taken", **what, champion=outcome.place.plan.champion, **relearned)
+                relearned = {} if adoption.relearned is None else adoption.relearned.summary
+                self._event_log.event("plan taken", **what, champion=adoption.plan.champion, **relearned)
                 self.metrics.plan_taken(task, outcome.before)
             else:
                 self._event_log.warning("plan passed over", **what, error=outcome.passed_over)

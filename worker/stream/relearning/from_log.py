@@ -11,7 +11,7 @@ from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.factory import shares
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.monitors import StateForm
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption, PlannedModel
 from driftway.worker.state.plans.transition import join
 from driftway.worker.stream.relearning.log_rows import log_begins, recorded_order, rows_after
 from driftway.worker.wire.events import Schema
@@ -58,37 +58,37 @@ def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema
     return model
 
 
-def followed_by(live: Model, place: PlanPlace, learned: Model | None) -> Model:
-    """Return the model of the plan at a place, as `Model.followed_by`, with what was relearned, which `learned` has.
+def followed_by(live: Model, adoption: PlanAdoption, learned: Model | None) -> Model:
+    """Return the model of an adopted plan, as `Model.followed_by`, with what was relearned, which `learned` has.
 
     Raises
     ------
     Failure, UsageFailure
         It cannot be.
     """
-    following = live.followed_by(place.plan)
-    if learned is not None and place.relearned is not None:
-        join(learned.planned, following.planned, place.relearned.models)
+    following = live.followed_by(adoption.plan)
+    if learned is not None and adoption.relearned is not None:
+        join(learned.planned, following.planned, adoption.relearned.models)
     return following
 
 
 def relearn(
     settings: WorkerSettings,
     live: Model,
-    place: PlanPlace,
+    adoption: PlanAdoption,
     progress: Callable[[int], None] = lambda _: None,
     orders: Sequence[MergeOrder] | None = None,
 ) -> Model | None:
-    """Relearn the models of a place from the log once more; None: there it began with none that was relearned.
+    """Relearn the models of an adopted plan from the log once more; None: it began with none that was relearned.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topics and client properties.
     live : Model
-        A model of the partition before the place.
-    place : PlanPlace
-        A place that is recorded.
+        A model of the partition before the adoption.
+    adoption : PlanAdoption
+        As recorded.
     progress : callable
         Called with the number of records of each batch.
     orders : sequence of MergeOrder or None
@@ -101,23 +101,24 @@ def relearn(
     Failure, Unreachable
         They cannot be read.
     """
-    source = place.relearned
+    source = adoption.relearned
     if source is None:
         return None
     reading, partition = replace(settings, model=live.settings), live.partition
     where = f"the models of {settings.input}/{partition} cannot be relearned"
-    if why := place.why_gone(log_begins(reading, partition)):
+    if why := adoption.why_gone(log_begins(reading, partition)):
         raise CannotRestore(f"{where}: {why}")
     order = recorded_order(reading, partition, source.begin, orders)
-    model, found = unlearned(live, place.plan, source.models, source.schema), 0
-    with rows_after(reading, partition, source.begin, place.offset, order) as rows:
+    model, found = unlearned(live, adoption.plan, source.models, source.schema), 0
+    with rows_after(reading, partition, source.begin, adoption.offset, order) as rows:
         while (batch := rows.take(PIECE_ROWS)) is not None:
             model.advance(batch, emit=False)
             found += len(batch)
             progress(len(batch))
     if found != source.records:
         raise CannotRestore(
-            f"{where}: {', '.join(source.models)} of plan {place.plan.number} learned "
-            f"{plural(source.records, 'record')} from offset {source.offset} to {place.offset}, the log holds {found:,}"
+            f"{where}: {', '.join(source.models)} of plan {adoption.plan.number} learned "
+            f"{plural(source.records, 'record')} from offset {source.offset} to {adoption.offset}, the log holds "
+            f"{found:,}"
         )
     return model

@@ -21,7 +21,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.state.delayed_labels.interleaving import position_after
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.stream.relearning.from_log import followed_by, unlearned
 from driftway.worker.wire.columns import ListColumn
@@ -162,7 +162,7 @@ class Relearner:
         whole, began = 2 * len(records) >= self.piece, time.thread_time()
         try:
             self.model.advance(records, emit=False)
-        except Exception as error:  # whatever a learner says of the rows, it is the plan that cannot be taken
+        except Exception as error:  # whatever a learner says of the rows, it is the plan that cannot be adopted
             self.failed = f"{', '.join(self.names)} cannot be relearned: {error or type(error).__name__}"
         if self._records and whole:
             rows, seconds = self._cost
@@ -281,22 +281,22 @@ class Relearning:
         if self.relearner is not None:
             self.relearner.hand(records)
 
-    def followed_by(self, live: Model, place: PlanPlace, names: tuple[str, ...]) -> tuple[Model, PlanPlace]:
-        """Return the model of the plan at a place, and the place with what was relearned.
+    def followed_by(self, live: Model, adoption: PlanAdoption, names: tuple[str, ...]) -> tuple[Model, PlanAdoption]:
+        """Return the model of an adopted plan, and the adoption with what was relearned.
 
         Raises
         ------
         Failure, UsageFailure
             It cannot be.
         """
-        if place.relearned is not None:
-            return followed_by(live, place, self._restored.pop(place.plan.number)), place
+        if adoption.relearned is not None:
+            return followed_by(live, adoption, self._restored.pop(adoption.plan.number)), adoption
         one, self.relearner = self.relearner, None
         if not names or one is None:
-            return live.followed_by(place.plan), place
+            return live.followed_by(adoption.plan), adoption
         model, source = one.finish()
-        place = replace(place, relearned=source)
-        return followed_by(live, place, model), place
+        adoption = replace(adoption, relearned=source)
+        return followed_by(live, adoption, model), adoption
 
 
 def owned(records: Records) -> Records:

@@ -23,7 +23,7 @@ from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
@@ -115,7 +115,7 @@ class Task:
             self.model, self.in_memory_offset = found.model, None
             self._schedule.restart()
             self.relearning.restart(found.relearned)
-            self.plan_changes.restart(found.places, found.recorded_until)
+            self.plan_changes.restart(found.adoptions, found.recorded_until)
         if self.model.exchange is not None and (sharing := found.sharing) is not None:
             self.model.exchange.replay(sharing.log, found.position)
             self.model.exchange.start(sharing.partitions, sharing.ends)
@@ -201,7 +201,7 @@ class Task:
 
     @property
     def _plan_waits(self) -> bool:
-        """Whether a plan is taken with the next commit, though there may be no rows; a new partition waits for some."""
+        """Whether the next commit adopts a plan, though there may be no rows; a new partition waits for some."""
         return self.running and not self.is_new and self.plan_changes.waiting(self.model.plan.number, self.position)
 
     @property
@@ -214,7 +214,7 @@ class Task:
     def _snapshot_due_at(self) -> float:
         """When a snapshot is due by time alone, as `time.monotonic`."""
         due_at = self._schedule.due_at(self.state_bytes, self.checkpoint.bytes_since_snapshot)
-        return 0.0 if self._decided or self.plan_changes.taken else due_at
+        return 0.0 if self._decided or self.plan_changes.adopted else due_at
 
     @property
     def uncommitted(self) -> bool:
@@ -264,7 +264,7 @@ class Task:
 
     def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Capture what is to be committed: everything up to `position`."""
-        self._take_plans(self.position, committing=True)
+        self._adopt_plans(self.position, committing=True)
         saved = self.model.save(self.position)
         read = self.input_count.read
         blob = None
@@ -282,7 +282,7 @@ class Task:
             input_read=read,
             clocks=self.clocks if merger is None else self.clocks | merger.lines,
             set_aside_from=self.model.decoder.set_aside_from,
-            places=tuple(self.plan_changes.taken),
+            adoptions=tuple(self.plan_changes.adopted),
             plan=self.model.plan.number,
             emit=self.settings.model.emit,
             emissions=self.emission_changes.uncommitted,
@@ -302,7 +302,7 @@ class Task:
         self.in_memory_offset, self._decided = commit.position, False
         self.input_count.committed = commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
-        self.plan_changes.committed(commit.request.places, commit.position)
+        self.plan_changes.committed(commit.request.adoptions, commit.position)
         self.emission_changes.committed(commit.request.emissions)
         if commit.request.snapshot is not None:
             self._schedule.written(commit.work)
@@ -315,7 +315,7 @@ class Task:
         """Go back to CREATED, to be restored: whether the last commit happened is not known."""
         self._take_buffered()
         self.relearning.cancel()
-        if self.plan_changes.taken:
+        if self.plan_changes.adopted:
             self.in_memory_offset = None  # the state in memory is that of an earlier plan
         self.merger = None
         self.checkpoint.open = False
@@ -329,7 +329,7 @@ class Task:
         self.move(State.CLOSED)
 
     def _run(self) -> None:
-        self._take_plans(max(self.position, self.committed))
+        self._adopt_plans(max(self.position, self.committed))
         self.input_count.require(max(self.position, self.committed))
         self.emission_changes.continue_at(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
@@ -337,10 +337,10 @@ class Task:
         self.saved, self.input_count.committed = self.model.save(self.position), self.input_count.read
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
-        """Learn records, and take each plan at its place among them."""
+        """Learn records, and adopt each plan at its offset among them."""
         learned = []
         while True:
-            self._take_plans(int(records.offsets[0]))
+            self._adopt_plans(int(records.offsets[0]))
             n = self.plan_changes.rows_before(self.model.plan.number, records.offsets)
             learned.append(self._advance_model(records.before(n), emit))
             records = records.after(n)
@@ -354,23 +354,23 @@ class Task:
         if plan is None:
             self.relearning.cancel()
         elif why := self.relearning.prepare(self.model, plan, self._to_relearn(plan), self.position, order):
-            self.plan_changes.pass_over(PlanPlace(self.position, plan), why)
+            self.plan_changes.pass_over(PlanAdoption(self.position, plan), why)
 
     def _to_relearn(self, plan: ModelPlan) -> tuple[str, ...]:
         return self.plan_changes.to_relearn(plan, self.model.plan)
 
-    def _take_plans(self, following: int, committing: bool = False) -> None:
-        """Take each plan whose place is before the row at offset `following`."""
+    def _adopt_plans(self, following: int, committing: bool = False) -> None:
+        """Adopt each plan that is due before the row at offset `following`."""
         if self.model.schema is None:
             return  # whether its models fit the rows is not known yet
-        while place := self.plan_changes.due(self.model.plan.number, self.position, following, committing):
+        while due := self.plan_changes.due(self.model.plan.number, self.position, following, committing):
             before = self.model.plan
             try:
-                self.model, place = self.relearning.followed_by(self.model, place, self._to_relearn(place.plan))
+                self.model, due = self.relearning.followed_by(self.model, due, self._to_relearn(due.plan))
             except Failure as error:
-                self.plan_changes.pass_over(place, str(error))
+                self.plan_changes.pass_over(due, str(error))
             else:
-                self.plan_changes.take(place, before)
+                self.plan_changes.adopt(due, before)
 
     def _advance_model(self, records: Records, emit: bool) -> Outputs:
         started = time.monotonic()
@@ -395,6 +395,6 @@ class Task:
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
         """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""
-        if self._pointer is None or closing or self._decided or self.plan_changes.taken:
+        if self._pointer is None or closing or self._decided or self.plan_changes.adopted:
             return True
         return self._schedule.due_by_work(saved.nbytes) or time.monotonic() >= self._snapshot_due_at

@@ -169,7 +169,7 @@ def planned(settings: ModelSettings, *numbers: int, number: int = 2, coverage: f
     return ModelPlan(number, models, configuration=Configuration(coverage=coverage))
 
 
-def test_a_plan_begins_coverage_at_its_place_and_ends_it() -> None:
+def test_an_adopted_plan_begins_coverage_and_ends_it() -> None:
     settings, values = late_settings(coverage=0.0), with_late_labels()
     model = Model(settings, 3)
     run(model, values[:100], [])

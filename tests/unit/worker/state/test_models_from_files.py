@@ -15,7 +15,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.file_state import FileState, StateChunks, StoredLearner, state_of
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel
 from driftway.worker.state.plans.plan_topic import with_states_of
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.plans.transition import why_not
@@ -23,21 +23,23 @@ from driftway.worker.state.stored_fields import CHUNK_BYTES, Malformed
 from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
 from tests.unit.worker.rows import events, model_settings, records
 
-WHOLE, PLACE = records(events()), 157
+WHOLE, ADOPTED_AT = records(events()), 157
 SETTINGS = model_settings("perceptron", accuracy_every=10)
 CHAMPION = PlannedModel(Spec.parse("perceptron"))
 
 
 def learned(settings: ModelSettings, whole: Any = WHOLE) -> Model:
     model = Model(settings, 3, "g")
-    model.advance(whole.before(PLACE))
+    model.advance(whole.before(ADOPTED_AT))
     return model
 
 
 def file_of(settings: ModelSettings, whole: Any = WHOLE) -> model_file.ModelFile:
-    """A file with a champion and a challenger that have learned the rows up to PLACE."""
+    """A file with a champion and a challenger that have learned the rows up to ADOPTED_AT."""
     model = learned(replace(settings, specs=(*settings.specs, Spec.parse("no_change"))), whole)
-    return model_file.unpack(model_file.pack(model, model.save(), PLACE, {"made": "here"}), "/some/where/it.driftway")
+    return model_file.unpack(
+        model_file.pack(model, model.save(), ADOPTED_AT, {"made": "here"}), "/some/where/it.driftway"
+    )
 
 
 def state_with(model: PlannedModel) -> FileState:
@@ -74,18 +76,18 @@ def test_a_state_is_stored_in_chunks_and_found_again_in_any_order() -> None:
     assert not StateChunks().take(None, b"")
 
 
-def test_a_place_keeps_what_was_relearned_when_it_gets_the_states_of_files() -> None:
+def test_an_adoption_keeps_what_was_relearned_when_it_gets_the_states_of_files() -> None:
     state = state_of("it.driftway", StoredLearner({"learner": "pa1"}, None, b"12345678"))
     planned = ModelPlan(
         2, (PlannedModel(Spec.parse("pa1"), file=state), PlannedModel(Spec.parse("arow"), relearned=True))
     )
     source = RelearnedFrom(("arow",), 0, 40, Schema(3))
-    places = [PlanPlace(40, ModelPlan.parse(planned.write()), source)]
-    (place,) = with_states_of(places, [planned])
-    assert (place.offset, place.relearned) == (40, source)
-    assert place.plan.lacking is None
-    (lacks,) = with_states_of(places, [])
-    assert lacks == places[0]
+    adoptions = [PlanAdoption(40, ModelPlan.parse(planned.write()), source)]
+    (adoption,) = with_states_of(adoptions, [planned])
+    assert (adoption.offset, adoption.relearned) == (40, source)
+    assert adoption.plan.lacking is None
+    (lacks,) = with_states_of(adoptions, [])
+    assert lacks == adoptions[0]
 
 
 def test_a_state_with_a_missing_or_altered_chunk_is_ignored() -> None:
@@ -117,9 +119,9 @@ def test_a_challenger_from_a_file_continues_as_the_files_model_does(learner: str
     read = ModelPlan.parse(plan(model).write()).with_states(collected(state_with(model)).of)
     following = learned(SETTINGS).followed_by(read)
     assert following.latest_points()[learner]["labels"] == 0, "its metrics are of this group's rows"
-    following.advance(WHOLE.after(PLACE))
+    following.advance(WHOLE.after(ADOPTED_AT))
     alone = learned(settings)
-    alone.advance(WHOLE.after(PLACE))
+    alone.advance(WHOLE.after(ADOPTED_AT))
     assert following.learners[1].state.memory.tobytes() == alone.champion.state.memory.tobytes()
 
 
@@ -128,7 +130,7 @@ def test_an_existing_model_keeps_its_state_and_a_dropped_one_restarts_from_the_f
     second, stored = plan(model), state_with(model).learner
     assert stored is not None
     following = learned(SETTINGS).followed_by(second)
-    following.advance(WHOLE.after(PLACE))
+    following.advance(WHOLE.after(ADOPTED_AT))
     kept = following.learners[1].state.memory.tobytes()
     promoted = following.followed_by(ModelPlan(3, (model, CHAMPION)))
     assert promoted.champion.state.memory.tobytes() == kept

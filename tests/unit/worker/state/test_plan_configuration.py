@@ -22,7 +22,7 @@ from tests.unit.worker.rows import events, model_settings, records
 
 QUICK, OTHER = (Spec.parse(text) for text in ("ddm:min_n=5,warn=0.2,drift=0.5", "hddm_w:drift_conf=0.5,warn_conf=0.6"))
 SETTINGS = model_settings("perceptron", "no_change", accuracy_every=10, window=40, detectors=(QUICK,))
-WHOLE, PLACE = records(events()), 157
+WHOLE, ADOPTED_AT = records(events()), 157
 
 
 def plan(number: int, configuration: Configuration, *models: str) -> ModelPlan:
@@ -31,12 +31,12 @@ def plan(number: int, configuration: Configuration, *models: str) -> ModelPlan:
 
 
 def followed(*plans: ModelPlan, settings: Any = SETTINGS) -> tuple[Model, list[Outputs]]:
-    """The model that takes plans at PLACE, and what it emits before and behind."""
+    """The model that adopts plans at ADOPTED_AT, and what it emits before and behind."""
     model = Model(settings, 3, "g")
-    outputs = [model.advance(WHOLE.before(PLACE))]
+    outputs = [model.advance(WHOLE.before(ADOPTED_AT))]
     for one in plans:
         model = model.followed_by(one)
-    return model, [*outputs, model.advance(WHOLE.after(PLACE))]
+    return model, [*outputs, model.advance(WHOLE.after(ADOPTED_AT))]
 
 
 def points(outputs: list[Outputs], *without: str) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def points(outputs: list[Outputs], *without: str) -> list[dict[str, Any]]:
     return [{name: value for name, value in point.items() if name not in ("plan", *without)} for point in found]
 
 
-def alarms(outputs: list[Outputs], least: int = PLACE) -> list[tuple[int, str]]:
+def alarms(outputs: list[Outputs], least: int = ADOPTED_AT) -> list[tuple[int, str]]:
     return [(one.offset, one.detector) for part in outputs for one in part.alarms if one.offset >= least]
 
 
@@ -90,15 +90,15 @@ def test_invalid_detectors_of_a_plan_are_refused(detectors: str, settings: Any, 
 def test_points_with_a_shorter_window_equal_those_of_a_model_that_always_had_it() -> None:
     _, outputs = followed(plan(2, Configuration(window=25, accuracy_every=7)))
     always = Model(replace(SETTINGS, window=25, accuracy_every=7), 3, "g")
-    always.advance(WHOLE.before(PLACE))
-    got, want = points(outputs[1:], "drift"), points([always.advance(WHOLE.after(PLACE))], "drift")
+    always.advance(WHOLE.before(ADOPTED_AT))
+    got, want = points(outputs[1:], "drift"), points([always.advance(WHOLE.after(ADOPTED_AT))], "drift")
     assert got == want != []
 
 
 def test_a_longer_window_starts_empty_and_learners_continue() -> None:
     model, outputs = followed(plan(2, Configuration(window=1000)))
     labels = json.loads(outputs[1].points[-1][1])["labels"]
-    assert 0 < labels <= len(WHOLE) - PLACE
+    assert 0 < labels <= len(WHOLE) - ADOPTED_AT
     undisturbed = Model(SETTINGS, 3, "g")
     undisturbed.advance(WHOLE)
     assert [one.state.memory.tobytes() for one in model.learners] == [
@@ -112,9 +112,13 @@ def test_an_existing_detector_continues_and_a_new_one_starts() -> None:
     kept = [one for one in alarms(outputs) if one[1] == QUICK.text]
     assert kept == alarms(before) != []
     alone = Model(replace(SETTINGS, detectors=(OTHER,)), 3, "g")
-    alone.advance(WHOLE.before(PLACE))
+    alone.advance(WHOLE.before(ADOPTED_AT))
     begun = alone.followed_by(plan(2, Configuration(()))).followed_by(plan(3, Configuration((OTHER,))))
-    assert [one for one in alarms(outputs) if one[1] == OTHER.text] == alarms([begun.advance(WHOLE.after(PLACE))]) != []
+    assert (
+        [one for one in alarms(outputs) if one[1] == OTHER.text]
+        == alarms([begun.advance(WHOLE.after(ADOPTED_AT))])
+        != []
+    )
     _, off = followed(plan(2, Configuration(())))
     assert alarms(off) == []
     assert {point["drift"] for point in points(off[1:])} == {None}
@@ -131,9 +135,9 @@ def test_an_alarm_before_a_plan_is_reported_by_the_next_accuracy_point() -> None
 def test_detectors_restart_with_another_champion() -> None:
     _, outputs = followed(plan(2, AS_OPTIONS, "no_change", "perceptron"))
     begun = Model(replace(SETTINGS, detectors=()), 3, "g")
-    begun.advance(WHOLE.before(PLACE))
+    begun.advance(WHOLE.before(ADOPTED_AT))
     swapped = begun.followed_by(plan(2, Configuration((QUICK,)), "no_change", "perceptron"))
-    assert alarms(outputs) == alarms([swapped.advance(WHOLE.after(PLACE))])
+    assert alarms(outputs) == alarms([swapped.advance(WHOLE.after(ADOPTED_AT))])
 
 
 def test_a_plan_without_settings_returns_to_those_of_the_options() -> None:

@@ -26,26 +26,26 @@ from driftway.worker.wire.events import Schema
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import records
 
-N, PLACE = 200, 120
+N, ADOPTED_AT = 200, 120
 RNG = np.random.default_rng(4)
 NUMBERS = RNG.normal(size=(N, 4))
 LABELS = (NUMBERS[:, 0] - NUMBERS[:, 1] + 0.3 * RNG.normal(size=N) > 0).astype(int)
 
 
-def fields(*names: str, place: int = 0) -> list[bytes]:
-    """Events with fields a to d, of which d is there from `place` on."""
+def fields(*names: str, first: int = 0) -> list[bytes]:
+    """Events with fields a to d, of which d is there from `first` on."""
     return [
-        json.dumps({**dict(zip("abcd"[: 4 if i >= place else 3], x, strict=False)), "id": i, "y": y}).encode()
+        json.dumps({**dict(zip("abcd"[: 4 if i >= first else 3], x, strict=False)), "id": i, "y": y}).encode()
         for i, (x, y) in enumerate(zip(NUMBERS.tolist(), LABELS.tolist(), strict=True))
     ]
 
 
 def named(*names: str) -> list[bytes]:
     """Events with an object x of these fields."""
-    places = ["abcd".index(name) for name in names]
+    columns = ["abcd".index(name) for name in names]
     return [
         json.dumps({"x": dict(zip(names, x, strict=True)), "id": i, "y": y}).encode()
-        for i, (x, y) in enumerate(zip(NUMBERS[:, places].tolist(), LABELS.tolist(), strict=True))
+        for i, (x, y) in enumerate(zip(NUMBERS[:, columns].tolist(), LABELS.tolist(), strict=True))
     ]
 
 
@@ -71,7 +71,7 @@ def without(outputs: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
 
 def test_weights_of_kept_features_are_kept_and_those_of_new_ones_start_empty() -> None:
     model = Model(of_fields("a", "b", "c", standardize=False), 3)
-    run(model, fields(), end=PLACE)
+    run(model, fields(), end=ADOPTED_AT)
     weights = [one.state["weight"].copy() for one in model.learners]
     points = model.latest_points()
     after = model.followed_by(plan("d", "c", "a"))
@@ -79,18 +79,18 @@ def test_weights_of_kept_features_are_kept_and_those_of_new_ones_start_empty() -
     for one, before in zip(after.learners, weights, strict=True):
         np.testing.assert_array_equal(one.state["weight"], [0.0, before[2], before[0], before[3]])
     assert after.latest_points() == points
-    run(after, fields(), PLACE)
+    run(after, fields(), ADOPTED_AT)
     assert all(one.state["weight"][0] for one in after.learners)
 
 
 def test_events_with_an_object_x_change_their_features_by_name() -> None:
     model = Model(ModelSettings(tuple(map(Spec.parse, ("arow", "pa1"))), standardize=False), 3)
-    run(model, named("b", "a", "c"), end=PLACE)
+    run(model, named("b", "a", "c"), end=ADOPTED_AT)
     weight = model.learners[0].state["weight"].copy()
     after = model.followed_by(plan("a", "c", "d"))
     np.testing.assert_array_equal(after.learners[0].state["weight"], [weight[0], weight[2], 0.0, weight[3]])
-    assert len(after.advance(records(named("a", "b", "c")[PLACE : PLACE + 5], PLACE)).rejected) == 5
-    run(after, named("d", "a", "c"), PLACE + 5)
+    assert len(after.advance(records(named("a", "b", "c")[ADOPTED_AT : ADOPTED_AT + 5], ADOPTED_AT)).rejected) == 5
+    run(after, named("d", "a", "c"), ADOPTED_AT + 5)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -103,17 +103,17 @@ def test_a_snapshot_of_a_plan_with_other_features_continues_bit_for_bit(before: 
         settings, values, later = of_fields("a", "b", "c", learners=("arow",)), fields(), fields()
     settings, following = replace(settings, standardize=standardize), plan("a", "c", "d", models=("arow",))
     model = Model(settings, 3)
-    run(model, values, end=PLACE)
+    run(model, values, end=ADOPTED_AT)
     model = model.followed_by(following)
-    whole = run(model, later, PLACE)
+    whole = run(model, later, ADOPTED_AT)
     split = Model(settings, 3)
-    for start in range(0, PLACE, 7):
-        run(split, values, start, min(start + 7, PLACE))
+    for start in range(0, ADOPTED_AT, 7):
+        run(split, values, start, min(start + 7, ADOPTED_AT))
     split = split.followed_by(following)
-    blob = snapshot.write(split, split.save(), PLACE)
+    blob = snapshot.write(split, split.save(), ADOPTED_AT)
     found = snapshot.read_planned(blob, lambda its: Model(settings, 3, plan=its)).model
     assert found.columns == ("a", "c", "d")
-    parts = [one for start in range(PLACE, N, 9) for one in run(found, later, start, min(start + 9, N))]
+    parts = [one for start in range(ADOPTED_AT, N, 9) for one in run(found, later, start, min(start + 9, N))]
     assert parts == whole
     assert snapshot.first_difference(found.save(), model.save()) is None
 
@@ -121,7 +121,7 @@ def test_a_snapshot_of_a_plan_with_other_features_continues_bit_for_bit(before: 
 @pytest.mark.parametrize("wait", [None, LabelWait(100)])
 def test_a_feature_added_later_equals_one_that_was_always_0(wait: LabelWait | None) -> None:
     """With labels up to 30 rows late too: rows that wait have the value that stands for a missing one."""
-    values = fields(place=PLACE)
+    values = fields(first=ADOPTED_AT)
     if wait is not None:
         values = late(values, 30)
     at = next(i for i, value in enumerate(values) if b'"d":' in value)
@@ -151,7 +151,7 @@ def late(values: list[bytes], rows: int) -> list[bytes]:
 
 
 def test_rows_that_wait_have_the_indicator_of_a_new_feature() -> None:
-    values = late(fields(place=PLACE), 30)
+    values = late(fields(first=ADOPTED_AT), 30)
     at = next(i for i, value in enumerate(values) if b'"d":' in value)
     always = Model(of_fields("a", "d:missing=2,indicator", learners=("pa1",), standardize=False, wait=LabelWait(90)), 3)
     always.advance(records(values[:at]))
@@ -159,26 +159,26 @@ def test_rows_that_wait_have_the_indicator_of_a_new_feature() -> None:
     model.advance(records(values[:at]))
     model = model.followed_by(plan("a", "d:missing=2,indicator", models=("pa1",)))
     (ours, theirs) = (one._pending._store.x for one in (model, always))  # type: ignore[union-attr]
-    waiting = slice(PLACE - 30 + 1, PLACE)
+    waiting = slice(ADOPTED_AT - 30 + 1, ADOPTED_AT)
     np.testing.assert_array_equal(ours[waiting], theirs[waiting])
     assert (ours[waiting, 1:] == [2.0, 1.0]).all()
 
 
 def test_replacements_of_missing_values_continue() -> None:
     model = Model(of_fields("a:missing=mean", "b", "c:missing=last"), 3)
-    run(model, fields(), end=PLACE)
+    run(model, fields(), end=ADOPTED_AT)
     assert model.imputer is not None
     mean, last = model.imputer.state["mean"][0], model.imputer.state["last"][2]
     after = model.followed_by(plan("c:missing=last", "d:missing=mean", "a:missing=mean"))
     assert after.imputer is not None
     assert after.imputer.state["mean"].tolist()[1:] == [0.0, mean]
     assert after.imputer.state["last"][0] == last
-    assert after.imputer.state["seen"].tolist() == [PLACE, 0, PLACE]
+    assert after.imputer.state["seen"].tolist() == [ADOPTED_AT, 0, ADOPTED_AT]
 
 
 def test_columns_of_a_hash_of_another_width_are_new() -> None:
     model = Model(of_fields("a:hash=4", "b", learners=("pa1",), standardize=False), 3)
-    run(model, fields(), end=PLACE)
+    run(model, fields(), end=ADOPTED_AT)
     kept = model.learners[0].state["weight"][4:].copy()
     weight = model.followed_by(plan("a:hash=8", "b", models=("pa1",))).learners[0].state["weight"]
     np.testing.assert_array_equal(weight[:8], 0.0)
@@ -188,7 +188,7 @@ def test_columns_of_a_hash_of_another_width_are_new() -> None:
 def test_a_model_that_cannot_continue_restarts_or_the_plan_is_refused() -> None:
     settings = of_fields("a", "b", "c", learners=("pa1", "kernel_perceptron"))
     model = Model(settings, 3)
-    run(model, fields(), end=PLACE)
+    run(model, fields(), end=ADOPTED_AT)
     with pytest.raises(Failure, match="kernel_perceptron cannot go on with other features"):
         model.followed_by(plan("a", models=("pa1", "kernel_perceptron")))
     pa1, other = PlannedModel(Spec.parse("pa1")), PlannedModel(Spec.parse("kernel_perceptron"), anew=True)
@@ -196,7 +196,7 @@ def test_a_model_that_cannot_continue_restarts_or_the_plan_is_refused() -> None:
     fresh = Model(replace(settings, events=EventSchema.parse(["a"])), 3)
     assert after.learners[1].state.memory.tobytes() == fresh.learners[1].state.memory.tobytes()
     assert after.latest_points()["kernel_perceptron"]["labels"] == 0
-    assert after.latest_points()["pa1"]["labels"] == PLACE
+    assert after.latest_points()["pa1"]["labels"] == ADOPTED_AT
 
 
 def test_features_in_lists_cannot_be_changed() -> None:

@@ -18,7 +18,7 @@ from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.emitted import EmittedFigures, LabelledPredictions
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel
 from driftway.worker.state.plans.plan_file import read_history
 from driftway.worker.state.plans.plan_run import PlanRun
 from tests.support.delayed_labels import late_stream
@@ -45,19 +45,19 @@ def written(folder: Path, *objects: dict[str, Any], lines: bool = False) -> str:
 def test_a_history_is_read_as_the_command_prints_it_or_line_by_line(tmp_path: Path, lines: bool) -> None:
     history = read_history(written(tmp_path, FIRST, THIRD, SECOND, lines=lines))
     assert [plan.number for plan in history.plans] == [1, 2, 4]
-    assert [(place.offset, place.plan.names) for place in history.places(1)] == [
+    assert [(adoption.offset, adoption.plan.names) for adoption in history.adoptions(1)] == [
         (50, ("arow", "pa1")), (50, ("arow:r=2",)),
     ]  # fmt: skip
-    assert [place.plan.number for place in history.places(0)] == [2], "passed over, or not taken yet"
-    assert history.places(2) == []
+    assert [adoption.plan.number for adoption in history.adoptions(0)] == [2], "passed over, or not taken yet"
+    assert history.adoptions(2) == []
     assert history.partitions == [0, 1]
 
 
 def test_the_offset_where_a_plan_was_applied_overrides_the_planned_one(tmp_path: Path) -> None:
     asked = {"plan": 2, "models": [{"learner": "arow"}], "at": {"0": 30, "1": 30}}
-    assert [one.offset for one in read_history(written(tmp_path, FIRST, asked)).places(1)] == [30]
+    assert [one.offset for one in read_history(written(tmp_path, FIRST, asked)).adoptions(1)] == [30]
     taken = read_history(written(tmp_path, FIRST, asked | {"taken_at": {"1": 35}}))
-    assert [[one.offset for one in taken.places(p)] for p in (0, 1)] == [[], [35]]
+    assert [[one.offset for one in taken.adoptions(p)] for p in (0, 1)] == [[], [35]]
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) ->
     read_history(written(tmp_path, FIRST, joined, given_up)).require_relearned_from(0)
     read_plans = read_history(written(tmp_path, FIRST, joined | {"relearned": {"0": source}}))
     read_plans.require_relearned_from(0)
-    (place,) = read_plans.places(0)
-    assert place.relearned is not None
-    assert (place.relearned.models, place.relearned.offset, place.relearned.records) == (("arow",), 0, 40)
+    (adoption,) = read_plans.adoptions(0)
+    assert adoption.relearned is not None
+    assert (adoption.relearned.models, adoption.relearned.offset, adoption.relearned.records) == (("arow",), 0, 40)
 
 
 def test_a_run_applies_each_plan_at_its_offset_however_the_rows_are_cut() -> None:
     plans = [ModelPlan(n, (PlannedModel(Spec.parse(name)),)) for n, name in ((2, "arow"), (3, "dfop"), (4, "pa1"))]
-    places = [PlanPlace(offset, plan) for offset, plan in zip((40, 40, 90), plans, strict=True)]
+    adoptions = [PlanAdoption(offset, plan) for offset, plan in zip((40, 40, 90), plans, strict=True)]
     settings = ModelSettings((Spec.parse("pa1"),))
     model, expected = Model(settings, 1), list[bytes | None]()
     for end, following in ((40, plans[:2]), (90, plans[2:]), (120, [])):
@@ -130,8 +130,8 @@ def test_a_run_applies_each_plan_at_its_offset_however_the_rows_are_cut() -> Non
     draw = random.Random(1)
     for _ in range(5):
         read_plans = list[int]()
-        run = PlanRun(Model(settings, 1), 1, places)
-        run.taken = lambda model, read_plans=read_plans: read_plans.append(model.plan.number)  # type: ignore[misc]
+        run = PlanRun(Model(settings, 1), 1, adoptions)
+        run.on_adoption = lambda model, read_plans=read_plans: read_plans.append(model.plan.number)  # type: ignore[misc]
         got = [
             value
             for part in pieces(ROWS, [draw.randrange(120) for _ in range(4)])

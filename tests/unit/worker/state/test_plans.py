@@ -1,4 +1,4 @@
-"""Plans: how they are stored, what models keep, and where a partition takes the next one."""
+"""Plans: how they are stored, what models keep, and where a partition adopts the next one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel, first_plan
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.wire.codec import PACKED, read_json
@@ -26,8 +26,8 @@ ROWS = records(events(120))
 def plan(number: int, *models: str, **at: int) -> ModelPlan:
     """A plan of models, each ``learner`` or ``learner<origin``."""
     named = (model.partition("<") for model in models)
-    places = {int(name.removeprefix("p")): offset for name, offset in at.items()}
-    return ModelPlan(number, tuple(PlannedModel(Spec.parse(name), origin) for name, _, origin in named), places)
+    offsets = {int(name.removeprefix("p")): offset for name, offset in at.items()}
+    return ModelPlan(number, tuple(PlannedModel(Spec.parse(name), origin) for name, _, origin in named), offsets)
 
 
 def learned(settings: ModelSettings = SETTINGS, rows: int = 60) -> Model:
@@ -49,7 +49,7 @@ def states(model: Model) -> dict[str, bytes]:
 def test_a_plan_is_read_as_it_was_stored() -> None:
     made = replace(plan(3, "pa1:C=1<pa1", "arow", p0=7, p12=9), made_at=1_700_000_000_000, change="set pa1 C=1")
     assert ModelPlan.parse(made.write()) == made
-    assert PlanPlace.parse(PlanPlace(41, made).write()) == PlanPlace(41, made)
+    assert PlanAdoption.parse(PlanAdoption(41, made).write()) == PlanAdoption(41, made)
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_too_few_features_for_a_learner_are_reported() -> None:
         learned().followed_by(plan(2, "pa1", "unknown_learner"))
 
 
-# Where a partition takes them.
+# Where a partition adopts them.
 
 
 def test_a_plan_without_an_offset_is_applied_by_the_next_commit() -> None:
     changes = PlanChanges(3, [plan(2, "pa1", p0=5)])
     assert changes.due(1, 40, 41, committing=False) is None
-    assert changes.due(1, 40, 40, committing=True) == PlanPlace(40, changes._known[0])
+    assert changes.due(1, 40, 40, committing=True) == PlanAdoption(40, changes._known[0])
     assert changes.cut(1, 40) is None
 
 
@@ -198,10 +198,10 @@ def test_plans_are_applied_in_order_and_one_without_an_offset_blocks_no_other() 
     changes = PlanChanges(3, [second, third, fourth])
     assert changes.cut(1, 40) == 60
     assert changes.due(1, 40, 59, committing=False) is None
-    assert changes.due(1, 40, 60, committing=False) == PlanPlace(60, second)
+    assert changes.due(1, 40, 60, committing=False) == PlanAdoption(60, second)
     assert changes.due(2, 60, 60, committing=False) is None
-    assert changes.due(2, 60, 90, committing=False) == PlanPlace(90, third)
-    assert changes.due(3, 91, 91, committing=True) == PlanPlace(91, fourth)
+    assert changes.due(2, 60, 90, committing=False) == PlanAdoption(90, third)
+    assert changes.due(3, 91, 91, committing=True) == PlanAdoption(91, fourth)
 
 
 def test_no_plan_is_applied_among_committed_rows() -> None:
@@ -214,22 +214,22 @@ def test_no_plan_is_applied_among_committed_rows() -> None:
     assert late.offset == 80
 
 
-def test_recorded_places_take_precedence() -> None:
+def test_recorded_adoptions_take_precedence() -> None:
     second, third = plan(2, "pa1"), plan(3, "arow", p3=90)
     changes = PlanChanges(3, [second, third])
-    changes.restart([PlanPlace(50, second)], committed=80)
+    changes.restart([PlanAdoption(50, second)], committed=80)
     assert changes.cut(1, 40) == 50
     found = changes.due(1, 45, 50, committing=False)
-    assert found == PlanPlace(50, second)
-    changes.take(found, first_plan(SETTINGS.specs))
-    assert changes.taken == []
+    assert found == PlanAdoption(50, second)
+    changes.adopt(found, first_plan(SETTINGS.specs))
+    assert changes.adopted == []
     assert changes.cut(2, 60) == 90
 
 
 def test_a_skipped_plan_is_never_applied_and_the_next_one_is() -> None:
     second, third = plan(2, "pa1"), plan(3, "arow")
     changes = PlanChanges(3, [second, third])
-    changes.pass_over(PlanPlace(40, second), "it is wrong")
-    assert changes.due(1, 40, 40, committing=True) == PlanPlace(40, third)
-    assert [(one.place.plan.number, one.passed_over) for one in changes.take_outcomes()] == [(2, "it is wrong")]
+    changes.pass_over(PlanAdoption(40, second), "it is wrong")
+    assert changes.due(1, 40, 40, committing=True) == PlanAdoption(40, third)
+    assert [(one.adoption.plan.number, one.passed_over) for one in changes.take_outcomes()] == [(2, "it is wrong")]
     assert changes.take_outcomes() == []

@@ -1,4 +1,4 @@
-"""Plans of models whose labels come late: rows wait for their labels across the place of a plan."""
+"""Plans of models whose labels come late: rows wait for their labels across the adoption of a plan."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.support.delayed_labels import late_stream
 from tests.unit.worker.rows import model_settings, records
 from tests.unit.worker.state.test_delayed_labels import all_of
 
-PLACE = 300
-"""Record at which the plan is taken: events and labels are in one topic."""
+ADOPTED_AT = 300
+"""Record at which the plan is adopted: events and labels are in one topic."""
 
 
 def plan(*models: str) -> ModelPlan:
@@ -35,10 +35,10 @@ def settings_for(task: str, *learners: str) -> ModelSettings:
     return model_settings(*learners, target=target, wait=LabelWait(1000), accuracy_every=50)
 
 
-def waiting_at(values: list[bytes], place: int) -> list[bytes]:
-    """The events before a place whose labels come at it or later, or never."""
+def waiting_at(values: list[bytes], at: int) -> list[bytes]:
+    """The events before record `at` whose labels come with it or later, or never."""
     unlabelled = dict[int, bytes]()
-    for value in values[:place]:
+    for value in values[:at]:
         record = json.loads(value)
         if "x" not in record:
             unlabelled.pop(record["id"], None)
@@ -55,14 +55,14 @@ def test_a_new_model_predicts_waiting_rows_as_if_they_arrived_now(task: str, lea
     values = late_stream(500, 5, task=task)
     first = "majority_class" if task == "classification" else "pa1_regressor"
     model = Model(settings_for(task, first), 3)
-    model.advance(records(values[:PLACE]))
+    model.advance(records(values[:ADOPTED_AT]))
     model = model.followed_by(plan(learner, first))
-    got = model.advance(records(values[PLACE:], PLACE)).predictions.to_list()
-    waiting = waiting_at(values, PLACE)
+    got = model.advance(records(values[ADOPTED_AT:], ADOPTED_AT)).predictions.to_list()
+    waiting = waiting_at(values, ADOPTED_AT)
     assert len(waiting) > 5
     alone = Model(settings_for(task, learner), 3)
     alone.advance(records(waiting))
-    want = alone.advance(records(values[PLACE:], PLACE)).predictions.to_list()
+    want = alone.advance(records(values[ADOPTED_AT:], ADOPTED_AT)).predictions.to_list()
     assert [json.loads(one)["score"] for one in got] == [json.loads(one)["score"] for one in want]
     assert model.learners[0].state.memory.tobytes() == alone.learners[0].state.memory.tobytes()
 
@@ -72,9 +72,9 @@ def test_kept_models_keep_their_predictions_of_waiting_rows() -> None:
     both = Model(settings_for("classification", "dfop", "auto"), 3)
     outs = both.advance(records(values))
     model = Model(settings_for("classification", "dfop", "auto"), 3)
-    model.advance(records(values[:PLACE]))
+    model.advance(records(values[:ADOPTED_AT]))
     model = model.followed_by(plan("auto", "pa1", "dfop"))
-    model.advance(records(values[PLACE:], PLACE))
+    model.advance(records(values[ADOPTED_AT:], ADOPTED_AT))
     states = {name: one.state.memory.tobytes() for name, one in zip(model.plan.names, model.learners, strict=True)}
     assert [states["dfop"], states["auto"]] == [one.state.memory.tobytes() for one in both.learners]
     points, whole = model.latest_points(), both.latest_points()
@@ -86,21 +86,21 @@ def test_kept_models_keep_their_predictions_of_waiting_rows() -> None:
 
 @pytest.mark.parametrize("models", [("arow", "dfop"), ("dfop:mu=0.05<dfop", "dfop"), ("auto",)])
 def test_a_plan_applied_anywhere_gives_the_bits_of_one_run(models: tuple[str, ...]) -> None:
-    """However the rows are cut into batches, and whether the state was saved on either side of the place."""
+    """However the rows are cut into batches, and whether the state was saved on either side of the adoption."""
     values, settings = late_stream(500, 3), settings_for("classification", "dfop", "majority_class")
     whole = Model(settings, 3)
-    outs = [whole.advance(records(values[:PLACE]))]
+    outs = [whole.advance(records(values[:ADOPTED_AT]))]
     whole = whole.followed_by(plan(*models))
-    outs.append(whole.advance(records(values[PLACE:], PLACE)))
+    outs.append(whole.advance(records(values[ADOPTED_AT:], ADOPTED_AT)))
     for seed in range(3):
-        cuts = sorted({0, PLACE, len(values), *random.Random(seed).sample(range(len(values)), 25)})
+        cuts = sorted({0, ADOPTED_AT, len(values), *random.Random(seed).sample(range(len(values)), 25)})
         model, others = Model(settings, 3), []
         for start, end in pairwise(cuts):
-            if start == PLACE:
+            if start == ADOPTED_AT:
                 model = model.followed_by(plan(*models))
-            if start in cuts[8::6] or start == PLACE:
+            if start in cuts[8::6] or start == ADOPTED_AT:
                 blob = snapshot.write(model, model.save(), start)
-                model = Model(settings, 3, plan=model.plan if start >= PLACE else None)
+                model = Model(settings, 3, plan=model.plan if start >= ADOPTED_AT else None)
                 assert snapshot.read(blob, model)[1] == start
             others.append(model.advance(records(values[start:end], start)))
         assert all_of(others) == all_of(outs)

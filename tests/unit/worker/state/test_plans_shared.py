@@ -1,4 +1,4 @@
-"""Plans of models that partitions share: each partition takes them at its own offset, and replays them to the bit."""
+"""Plans of models that partitions share: each partition adopts them at its own offset, and replays them to the bit."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SECOND = ModelPlan(2, (PlannedModel(Spec.parse("pa1")), PlannedModel(Spec.parse(
 THIRD = ModelPlan(
     3, (PlannedModel(Spec.parse("dfop")), PlannedModel(Spec.parse("pa1:C=1"), "pa1"), PlannedModel(Spec.parse("arow")))
 )
-PLACES = [((130, SECOND), (260, THIRD)), ((100, SECOND), (300, THIRD)), ((180, SECOND), (200, THIRD))]
-"""Where each partition takes the plans."""
+ADOPTIONS = [((130, SECOND), (260, THIRD)), ((100, SECOND), (300, THIRD)), ((180, SECOND), (200, THIRD))]
+"""Where each partition adopts the plans."""
 
 
 class Sharing:
@@ -45,8 +45,8 @@ class Sharing:
 
     def run(self) -> Sharing:
         left = [
-            pieces(stream, [*(at for at, _ in places), *(self.chance.randrange(1, ROWS) for _ in range(40))])
-            for stream, places in zip(self.streams, PLACES, strict=True)
+            pieces(stream, [*(at for at, _ in adoptions), *(self.chance.randrange(1, ROWS) for _ in range(40))])
+            for stream, adoptions in zip(self.streams, ADOPTIONS, strict=True)
         ]
         while any(left):
             p = self.chance.choice([p for p, parts in enumerate(left) if parts])
@@ -73,7 +73,7 @@ def exchange(model: Model) -> Any:
 
 
 def with_plan(model: Model, p: int, offset: int) -> Model:
-    for at, plan in PLACES[p]:
+    for at, plan in ADOPTIONS[p]:
         if at <= offset and plan.number > model.plan.number:
             model = model.followed_by(plan)
     return model
@@ -82,8 +82,8 @@ def with_plan(model: Model, p: int, offset: int) -> Model:
 def repeated(model: Model, p: int, rest: Records, cuts: list[int]) -> tuple[Model, list[bytes]]:
     """The model after the rest of the rows, and the updates that it sends again."""
     sent = list[bytes]()
-    places = [at - int(rest.offsets[0]) for at, _ in PLACES[p] if at > int(rest.offsets[0])] if len(rest) else []
-    for part in pieces(rest, [*places, *cuts]) if len(rest) else []:
+    adoptions = [at - int(rest.offsets[0]) for at, _ in ADOPTIONS[p] if at > int(rest.offsets[0])] if len(rest) else []
+    for part in pieces(rest, [*adoptions, *cuts]) if len(rest) else []:
         model = with_plan(model, p, int(part.offsets[0]))
         sent += [record.value for record in model.advance(part, emit=False).shares]
     return model, sent

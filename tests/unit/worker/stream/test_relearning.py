@@ -18,7 +18,7 @@ from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel, first_plan
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.relearning import relearner
@@ -30,7 +30,7 @@ from driftway.worker.wire.events import NO_LABEL_OFFSET, Records, Schema
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.unit.worker.rows import events, records, untested
 
-ROWS, N, PLACE = records(events(300)), 300, 170
+ROWS, N, ADOPTED_AT = records(events(300)), 300, 170
 SETTINGS = ModelSettings((Spec.parse("pa1"),), accuracy_every=10, window=50)
 NEW = "arow"
 
@@ -51,7 +51,7 @@ def run(settings: ModelSettings, rows: Records, size: int = 64) -> Model:
     return model
 
 
-def live(settings: ModelSettings = SETTINGS, rows: int = PLACE) -> Model:
+def live(settings: ModelSettings = SETTINGS, rows: int = ADOPTED_AT) -> Model:
     return run(settings, ROWS.before(rows))
 
 
@@ -61,25 +61,25 @@ def both(settings: ModelSettings = SETTINGS) -> ModelSettings:
 
 
 def fed(one: Relearner, log: int, size: int = 13) -> None:
-    """Read the log up to offset `log`, and hand over the rest up to the place in batches."""
+    """Read the log up to offset `log`, and hand over the rest up to the adoption in batches."""
     one.near = True
     one.follow(log)
     one.begin(0)
     for start in range(0, log, size):
         one.learn(ROWS.before(min(start + size, log)).after(start))
     one.reached(log)
-    for start in range(log, PLACE, size):
-        one.hand(ROWS.before(min(start + size, PLACE)).after(start))
+    for start in range(log, ADOPTED_AT, size):
+        one.hand(ROWS.before(min(start + size, ADOPTED_AT)).after(start))
 
 
 def points(model: Model) -> Iterator[bytes]:
-    """Accuracy points of the challenger behind the place, without its plan and without its test."""
-    for _, value in model.advance(ROWS.after(PLACE)).points:
+    """Accuracy points of the challenger behind the adoption, without its plan and without its test."""
+    for _, value in model.advance(ROWS.after(ADOPTED_AT)).points:
         if read_json(value)["learner"] == NEW:
             yield re.sub(rb'"plan":\d+,?', b"", untested(value)).replace(b",}", b"}")
 
 
-@pytest.mark.parametrize("log", [0, 64, PLACE])
+@pytest.mark.parametrize("log", [0, 64, ADOPTED_AT])
 @pytest.mark.parametrize(
     "settings",
     [SETTINGS, replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True), replace(SETTINGS, window=7)],
@@ -94,9 +94,9 @@ def test_a_relearned_challenger_equals_one_that_was_there_from_the_first_row(set
     while one.learn_handed():
         assert one.began == MergePosition(0, 0)
     assert one.ready
-    after, place = relearning.followed_by(here, PlanPlace(PLACE, ADDED), (NEW,))
-    assert place.relearned == RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0))
-    whole = run(both(settings), ROWS.before(PLACE))
+    after, adoption = relearning.followed_by(here, PlanAdoption(ADOPTED_AT, ADDED), (NEW,))
+    assert adoption.relearned == RelearnedFrom((NEW,), 0, ADOPTED_AT, here.schema or Schema(0))
+    whole = run(both(settings), ROWS.before(ADOPTED_AT))
     assert after.learners[1].state.memory.tobytes() == whole.learners[1].state.memory.tobytes()
     assert list(points(after)) == list(points(whole))
     assert after.latest_points()[NEW]["better_p"] > 0
@@ -124,9 +124,9 @@ def test_the_test_of_a_relearned_challenger_begins_where_it_joins() -> None:
     """The earlier rows may have influenced its choice."""
     here = live()
     relearned = unlearned(here, ADDED, (NEW,), here.schema or Schema(0))
-    relearned.advance(ROWS.before(PLACE), emit=False)
-    place = PlanPlace(PLACE, ADDED, RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0)))
-    after, whole = followed_by(here, place, relearned), run(both(), ROWS.before(PLACE))
+    relearned.advance(ROWS.before(ADOPTED_AT), emit=False)
+    adoption = PlanAdoption(ADOPTED_AT, ADDED, RelearnedFrom((NEW,), 0, ADOPTED_AT, here.schema or Schema(0)))
+    after, whole = followed_by(here, adoption, relearned), run(both(), ROWS.before(ADOPTED_AT))
     assert after.latest_points()[NEW]["better_p"] == 1.0
     assert whole.latest_points()[NEW]["better_p"] < 1.0
 
@@ -152,13 +152,13 @@ def test_relearning_returns_to_the_log_if_too_many_rows_were_handed_over(monkeyp
     assert (one.handed_from, one.near, one.read, one.ready) == (None, False, False, False)
     assert one.position == 100
     one.near = True
-    relearning.prepare(one._live, ADDED, (NEW,), PLACE)
-    assert one.handed_from == PLACE
-    one.learn(ROWS.before(PLACE).after(one.position))
-    one.reached(PLACE)
+    relearning.prepare(one._live, ADDED, (NEW,), ADOPTED_AT)
+    assert one.handed_from == ADOPTED_AT
+    one.learn(ROWS.before(ADOPTED_AT).after(one.position))
+    one.reached(ADOPTED_AT)
     model, source = one.finish()
-    assert source.records == PLACE
-    assert model.save().parts[0].tobytes() == run(both(), ROWS.before(PLACE)).learners[1].state.memory.tobytes()
+    assert source.records == ADOPTED_AT
+    assert model.save().parts[0].tobytes() == run(both(), ROWS.before(ADOPTED_AT)).learners[1].state.memory.tobytes()
 
 
 def test_relearning_begins_again_if_retention_deletes_rows() -> None:
@@ -166,9 +166,9 @@ def test_relearning_begins_again_if_retention_deletes_rows() -> None:
     one.begin(0)
     one.learn(ROWS.before(20))
     one.begin(50)
-    one.learn(ROWS.before(PLACE).after(50))
+    one.learn(ROWS.before(ADOPTED_AT).after(50))
     _, source = one.finish()
-    assert (source.offset, source.records) == (50, PLACE - 50)
+    assert (source.offset, source.records) == (50, ADOPTED_AT - 50)
 
 
 def test_a_learner_that_fails_at_a_row_does_not_end_the_thread() -> None:
@@ -193,8 +193,8 @@ def test_two_models_of_a_plan_are_relearned_in_one_pass() -> None:
     one = Relearner(here, two, ("arow", "dfop"), 0)
     fed(one, 90)
     model, source = one.finish()
-    after = followed_by(here, PlanPlace(PLACE, two, source), model)
-    whole = run(replace(SETTINGS, specs=tuple(map(Spec.parse, ("pa1", "arow", "dfop")))), ROWS.before(PLACE))
+    after = followed_by(here, PlanAdoption(ADOPTED_AT, two, source), model)
+    whole = run(replace(SETTINGS, specs=tuple(map(Spec.parse, ("pa1", "arow", "dfop")))), ROWS.before(ADOPTED_AT))
     for i in (0, 1, 2):
         assert after.learners[i].state.memory.tobytes() == whole.learners[i].state.memory.tobytes()
 
@@ -203,7 +203,7 @@ def test_a_relearned_model_has_the_rows_that_wait_for_labels() -> None:
     """With late labels, what it predicted for rows that still wait is part of its state."""
     wait = LabelWait.parse("40")
     own, other, whole = (
-        run(replace(one, wait=wait), ROWS.before(PLACE))
+        run(replace(one, wait=wait), ROWS.before(ADOPTED_AT))
         for one in (both(), replace(SETTINGS, specs=both().specs[1:]), both())
     )
     pending, relearned = own.planned.pending, other.planned.pending
@@ -282,7 +282,9 @@ def test_after_a_label_the_position_is_before_the_event_it_was_merged_before() -
 def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty() -> None:
     """Missing values are filled in as the file says."""
     options = replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True)
-    values = [re.sub(rb'"x":\[[^,]+', b'"x":[null', one) if i % 7 == 0 else one for i, one in enumerate(events(PLACE))]
+    values = [
+        re.sub(rb'"x":\[[^,]+', b'"x":[null', one) if i % 7 == 0 else one for i, one in enumerate(events(ADOPTED_AT))
+    ]
     rows, trained = records(values), run(options, records(events(60, seed=6)))
     assert trained.imputer is not None
     assert trained.schema is not None
@@ -295,7 +297,7 @@ def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty() -> No
         one.begin(0)
         one.learn(rows)
         model, source = one.finish()
-        after = followed_by(here, PlanPlace(PLACE, named, source), model)
+        after = followed_by(here, PlanAdoption(ADOPTED_AT, named, source), model)
         whole = run(both(replace(options, warm=warm)), rows)
         assert after.plan.names == whole.plan.names == (f"{warm.start}:pa1", NEW)
         for i in (0, 1):
@@ -307,31 +309,31 @@ def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty() -> No
         unlearned(here, named, (NEW,), trained.schema)
 
 
-# Plans and places.
+# Plans and adoptions.
 
 
-def test_a_place_is_stored_with_what_was_relearned() -> None:
+def test_an_adoption_is_stored_with_what_was_relearned() -> None:
     for names, label in ((None, None), (("a", "b"), None), (None, 0), (("a", "b"), 8)):
-        place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names), label))
-        assert PlanPlace.parse(place.write()) == place
+        adoption = PlanAdoption(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names), label))
+        assert PlanAdoption.parse(adoption.write()) == adoption
     for made in (ADDED, replace(ADDED, relearn_from={0: 7, 12: 9})):
         assert ModelPlan.parse(made.write()) == made
     with pytest.raises(Malformed, match="relearn_from"):
         ModelPlan.parse(b'{"plan":2,"models":[{"learner":"pa1"}],"relearn_from":{"0":-1}}')
     with pytest.raises(Malformed, match="relearned_names"):
-        PlanPlace.parse(
+        PlanAdoption.parse(
             b'{"offset":1,"plan":2,"models":[{"learner":"pa1"}],"relearned_from":0,"relearned_records":1,'
             b'"relearned_models":["pa1"],"relearned_features":3,"relearned_names":["a"]}'
         )
 
 
 def test_rows_that_the_log_has_lost_are_reported() -> None:
-    place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
-    assert place.why_gone(MergePosition(5, 0)) == PlanPlace(41, ADDED).why_gone(MergePosition(99, 9)) == ""
-    assert place.why_gone(MergePosition(6, 0)) == (
+    adoption = PlanAdoption(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
+    assert adoption.why_gone(MergePosition(5, 0)) == PlanAdoption(41, ADDED).why_gone(MergePosition(99, 9)) == ""
+    assert adoption.why_gone(MergePosition(6, 0)) == (
         "arow of plan 2, taken at offset 41, learned the rows from offset 5 on, and the log begins at 6"
     )
-    labelled = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2), label=7))
+    labelled = PlanAdoption(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2), label=7))
     assert labelled.why_gone(MergePosition(5, 7)) == ""
     assert "the labels from offset 7 on, and the log of the label topic begins at 8" in labelled.why_gone(
         MergePosition(5, 8)
@@ -344,7 +346,7 @@ def test_a_plan_waits_for_its_models_and_later_plans_wait_for_it() -> None:
     assert changes.due(1, 40, 40, committing=True) is None
     assert changes.due(1, 40, 50, committing=False) is None
     changes.held = lambda _: False
-    assert changes.due(1, 60, 60, committing=True) == PlanPlace(60, ADDED)
+    assert changes.due(1, 60, 60, committing=True) == PlanAdoption(60, ADDED)
 
 
 def test_a_plan_with_an_offset_is_applied_there_or_later() -> None:
@@ -355,10 +357,10 @@ def test_a_plan_with_an_offset_is_applied_there_or_later() -> None:
     assert changes.due(1, 51, 51, committing=True) is not None
 
 
-def test_a_recorded_place_is_applied_whatever_is_being_relearned() -> None:
+def test_a_recorded_adoption_is_applied_whatever_is_being_relearned() -> None:
     changes = PlanChanges(3, [ADDED])
     changes.held = lambda _: True
-    recorded = PlanPlace(50, ADDED, RelearnedFrom((NEW,), 0, 50, Schema(4)))
+    recorded = PlanAdoption(50, ADDED, RelearnedFrom((NEW,), 0, 50, Schema(4)))
     changes.restart([recorded], committed=80)
     assert changes.due(1, 45, 50, committing=False) == recorded
     assert changes.following(1) is None

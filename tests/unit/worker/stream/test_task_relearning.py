@@ -9,7 +9,7 @@ from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption, PlannedModel
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.stream.relearning.from_log import unlearned
 from driftway.worker.stream.relearning.relearner import Relearner
@@ -28,7 +28,7 @@ def added(at: int | None = None) -> ModelPlan:
     """A plan with a challenger that is relearned."""
     following = plan(2, *FIRST, at=at)
     return ModelPlan(
-        2, (*following.models, PlannedModel(model_settings(NEW).specs[0], relearned=True)), following.places
+        2, (*following.models, PlannedModel(model_settings(NEW).specs[0], relearned=True)), following.offsets
     )
 
 
@@ -82,13 +82,13 @@ def test_commits_do_not_wait_for_a_challenger_and_one_adds_it_once_it_has_caught
     assert task.relearning.relearner is None
 
 
-def test_the_recorded_place_has_the_relearned_models() -> None:
+def test_the_recorded_adoption_has_the_relearned_models() -> None:
     task, _ = started([added()])
     task.advance(WHOLE.before(40))
     caught_up(task)
     begun = task.begin_commit()
-    (place,) = begun.request.places
-    assert place.relearned == RelearnedFrom((NEW,), 0, 40, task.model.schema or Schema(0))
+    (adoption,) = begun.request.adoptions
+    assert adoption.relearned == RelearnedFrom((NEW,), 0, 40, task.model.schema or Schema(0))
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -98,7 +98,7 @@ def test_a_plan_with_an_offset_is_applied_there_if_its_challenger_is_ready(ready
     if ready:
         caught_up(task)
     task.advance(WHOLE.before(100).after(50))
-    assert [place.offset for place in task.plan_changes.taken] == ([70] if ready else [])
+    assert [adoption.offset for adoption in task.plan_changes.adopted] == ([70] if ready else [])
     assert task.model.plan.number == (2 if ready else 1)
     if not ready:
         caught_up(task)
@@ -145,7 +145,7 @@ def test_a_challenger_that_cannot_be_created_is_skipped() -> None:
     commit(task)
     assert task.model.plan.number == 3
     wrong, right = task.plan_changes.take_outcomes()
-    assert (wrong.place.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
+    assert (wrong.adoption.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
 
 
 def test_a_challenger_that_fails_at_a_row_is_skipped() -> None:
@@ -157,18 +157,18 @@ def test_a_challenger_that_fails_at_a_row_is_skipped() -> None:
     assert outcome.passed_over == "it cannot"
 
 
-def test_a_restore_across_the_place_uses_the_models_that_it_has_relearned() -> None:
+def test_a_restore_across_the_adoption_uses_the_models_that_it_has_relearned() -> None:
     task, _ = started([added()])
     model = Model(MODEL, 3, "g")
     model.advance(WHOLE.before(20), emit=False)
-    place = PlanPlace(40, added(), RelearnedFrom((NEW,), 0, 40, model.schema or Schema(0)))
-    relearned = unlearned(model, place.plan, (NEW,), model.schema or Schema(0))
+    adoption = PlanAdoption(40, added(), RelearnedFrom((NEW,), 0, 40, model.schema or Schema(0)))
+    relearned = unlearned(model, adoption.plan, (NEW,), model.schema or Schema(0))
     relearned.advance(WHOLE.before(40), emit=False)
     task.reset()
-    found = RestoreResult(model, 20, 60, Pointer(0, 1, 20), places=(place,), relearned={2: relearned})
+    found = RestoreResult(model, 20, 60, Pointer(0, 1, 20), adoptions=(adoption,), relearned={2: relearned})
     task.restore_from(found)
     task.advance(WHOLE.after(20))
-    assert task.plan_changes.taken == []
+    assert task.plan_changes.adopted == []
     assert challenger(task) == undisturbed(120)
 
 

@@ -49,14 +49,14 @@ def bars() -> Iterator[ProgressFactory]:
 def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
     """One partition of `driftway snapshot list --json`."""
     from driftway.worker.admin.state_admin.listing import HistoryMark
-    from driftway.worker.state.plans.model_plan import PlanPlace
+    from driftway.worker.state.plans.model_plan import PlanAdoption
 
     entries: list[dict[str, Any]] = []
     for one in listing.found:
         if isinstance(one, HistoryMark):
             entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
             continue
-        if isinstance(one, PlanPlace):
+        if isinstance(one, PlanAdoption):
             entries.append({"kind": "plan", "taken_at": one.offset, **one.plan.as_dict()})
             continue
         entries.append(

@@ -245,8 +245,10 @@ class Checkpoint:
         if request.snapshot is not None and request.order is not None:
             key = order_key(self.partition, request.order.begin.offset)
             self.sender.send_one(self.topics.snapshots, request.order.write(), key)
-        for place in request.places:  # behind the snapshot, whose chunks are the first records
-            self.sender.send_one(self.topics.snapshots, place.write(), plan_key(self.partition, place.plan.number))
+        for adoption in request.adoptions:  # behind the snapshot, whose chunks are the first records
+            self.sender.send_one(
+                self.topics.snapshots, adoption.write(), plan_key(self.partition, adoption.plan.number)
+            )
         for change in request.emissions:
             self.sender.send_one(self.topics.snapshots, change.write(), emission_key(self.partition, change.offset))
         self._advance_to(Step.SNAPSHOT_PRODUCED)

@@ -9,7 +9,7 @@ from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, PlanAdoption
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class CommitRequest:
         How far stamps are apart; empty if labels are not delayed.
     set_aside_from : int
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
-    places : tuple of PlanPlace
-        Where plans were taken since the previous commit.
+    adoptions : tuple of PlanAdoption
+        The plans adopted since the previous commit.
     plan : int
         Number of the plan at `offset`.
     emit : str
@@ -55,7 +55,7 @@ class CommitRequest:
     input_read: InputRead = NOTHING_KNOWN
     clocks: dict[str, int] = field(default_factory=dict)
     set_aside_from: int = 0
-    places: tuple[PlanPlace, ...] = ()
+    adoptions: tuple[PlanAdoption, ...] = ()
     plan: int = FIRST
     emit: str = CHAMPION_ONLY
     emissions: tuple[Emission, ...] = ()

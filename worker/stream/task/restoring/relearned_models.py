@@ -20,7 +20,7 @@ PROGRESS_SECONDS = 10.0
 
 
 def with_relearned(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
-    """Add the relearned models of the places between; if the log lacks some of their rows, a policy decides.
+    """Add the relearned models of the plans adopted since; if the log lacks some of their rows, a policy decides.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def with_relearned(found: RestoreResult, sources: RestoreSources) -> RestoreResu
     TimedOut
         The deadline has passed, or the broker has stopped delivering.
     """
-    if found.model is None or not any(place.relearned for place in found.places):
+    if found.model is None or not any(adoption.relearned for adoption in found.adoptions):
         return found
     try:
         models = _relearned(found, found.model, sources)
@@ -42,7 +42,7 @@ def with_relearned(found: RestoreResult, sources: RestoreSources) -> RestoreResu
 
 
 def _relearned(found: RestoreResult, live: Model, sources: RestoreSources) -> dict[int, Model]:
-    """Relearn the models of each place.
+    """Relearn the models of each adopted plan.
 
     Raises
     ------
@@ -61,7 +61,10 @@ def _relearned(found: RestoreResult, live: Model, sources: RestoreSources) -> di
     def progress(_records: int) -> None:
         keep_on(context.deadline)
 
-    models = {place.plan.number: relearn(context.settings, live, place, progress, orders) for place in found.places}
+    models = {
+        adoption.plan.number: relearn(context.settings, live, adoption, progress, orders)
+        for adoption in found.adoptions
+    }
     return {number: model for number, model in models.items() if model is not None}
 
 

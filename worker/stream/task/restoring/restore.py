@@ -7,7 +7,7 @@
 3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
 4. Bring a model to C (`restore_choice` among the `restore_sources`): load the snapshot that the pointer names, at
    S <= C, or keep the state in memory, if that stands at C. Relearn the models of plans in between, if they were
-   relearned where the plans were taken (`relearned_models`).
+   relearned where the plans were adopted (`relearned_models`).
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
 6. The loop then replays S..C, learning without emitting, and counts the records: if the last commit had read another
    number of them, the partition is restored again, and `--on-restore-failure` decides. From C on the loop emits.

@@ -21,7 +21,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
 from driftway.worker.state.plans.plan_topic import with_states
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
@@ -92,10 +92,10 @@ class RestoreContext:
         begin = watermarks(self.reader, labels, self.partition, self.deadline)[0] if labels else 0
         return MergePosition(low, begin)
 
-    def with_states(self, places: Iterable[PlanPlace]) -> tuple[PlanPlace, ...] | None:
+    def with_states(self, adoptions: Iterable[PlanAdoption]) -> tuple[PlanAdoption, ...] | None:
         """As `driftway.worker.state.plans.plan_topic.with_states`; None if a state is gone."""
         try:
-            return tuple(with_states(list(places), self.reader, self.settings, self.deadline))
+            return tuple(with_states(list(adoptions), self.reader, self.settings, self.deadline))
         except Failure:
             return None
 

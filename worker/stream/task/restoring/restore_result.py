@@ -11,7 +11,7 @@ from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.model_plan import PlanAdoption
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 
 
@@ -76,10 +76,10 @@ class RestoreResult:
         What the last commit had read, to be compared once its records are read again; None if there is nothing to.
     counted_at : int
         Offset after the last visible row of that commit.
-    places : tuple of PlanPlace
-        Where the rows from `position` on took the plans after the model's.
+    adoptions : tuple of PlanAdoption
+        Where the rows from `position` on adopted the plans after the model's.
     relearned : dict
-        Number of each of these plans -> its relearned models, as they stand at its place.
+        Number of each of these plans -> its relearned models, as they are at its adoption.
     emitted : str or None
         Whose predictions were written up to `committed`; None: that is not known.
     """
@@ -101,13 +101,13 @@ class RestoreResult:
     read: InputRead | None = None
     expected: InputRead | None = None
     counted_at: int = 0
-    places: tuple[PlanPlace, ...] = ()
+    adoptions: tuple[PlanAdoption, ...] = ()
     relearned: dict[int, Model] = field(default_factory=dict)
     emitted: str | None = CHAMPION_ONLY
 
     @property
     def recorded_until(self) -> int:
-        """Input offset up to which the log says which plans its rows have taken."""
+        """Input offset up to which the log says which plans its rows have adopted."""
         return max(self.committed, 0 if self.missing_outputs is None else self.missing_outputs.until)
 
 

@@ -147,7 +147,7 @@ class RestoreSources:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
             older = RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
-            if (found := self._with_places(older)) is not None:
+            if (found := self._with_adoptions(older)) is not None:
                 return found
         return None
 
@@ -159,7 +159,9 @@ class RestoreSources:
         if self.context.settings.on_restore_failure != FAIL or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return self._with_places(RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True))
+        return self._with_adoptions(
+            RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True)
+        )
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --on-restore-failure."""
@@ -234,22 +236,22 @@ class RestoreSources:
             raise DamagedSnapshot(f"the snapshot is at offset {found.offset}, its pointer at {place.state_offset}")
         return found.model, None if found.header is None else found.header.read
 
-    def _with_places(self, found: RestoreResult) -> RestoreResult | None:
-        """Add the places of later plans; None if what one of their models began with is gone."""
-        number, known = FIRST if found.model is None else found.model.plan.number, self._scan_older().places
-        later = [place for place in known.values() if place.plan.number > number]
-        relearned = [place for place in later if place.relearned is not None]
+    def _with_adoptions(self, found: RestoreResult) -> RestoreResult | None:
+        """Add the adoptions of later plans; None if what one of their models began with is gone."""
+        number, known = FIRST if found.model is None else found.model.plan.number, self._scan_older().adoptions
+        later = [adoption for adoption in known.values() if adoption.plan.number > number]
+        relearned = [adoption for adoption in later if adoption.relearned is not None]
         low = self.context.log_begins(self.low) if relearned else MergePosition(0, 0)
-        if gone := next(filter(None, (place.why_gone(low) for place in relearned)), ""):
+        if gone := next(filter(None, (adoption.why_gone(low) for adoption in relearned)), ""):
             self.gone = f"; no older one can be used: {gone}"
-        places = None if gone or (relearned and self.unlearnable) else self.context.with_states(later)
-        return None if places is None else replace(found, places=places)
+        adoptions = None if gone or (relearned and self.unlearnable) else self.context.with_states(later)
+        return None if adoptions is None else replace(found, adoptions=adoptions)
 
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
         if self.scan is None:
             least = 0 if self.recreated else self.low
-            # The record of a plan's place stands behind the snapshot that was written where it was taken.
+            # The record of a plan's adoption stands behind the snapshot that was written where it was adopted.
             planned = self.last.record is not None and self.last.record.plan > FIRST
             before = None if self.pointer is None or planned else self.pointer.first
             self.scan = self.scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
