@@ -11,18 +11,18 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 
-def resume(consumer, place):
-    consumer.resume([place])
+def resume(consumer, topic_partition):
+    consumer.resume([topic_partition])
 
 
-def seek_and_resume(consumer, place):
-    consumer.seek(place)
-    consumer.resume([place])
+def seek_and_resume(consumer, topic_partition):
+    consumer.seek(topic_partition)
+    consumer.resume([topic_partition])
 
 
-def resume_and_seek(consumer, place):
-    consumer.resume([place])
-    consumer.seek(place)
+def resume_and_seek(consumer, topic_partition):
+    consumer.resume([topic_partition])
+    consumer.seek(topic_partition)
 
 
 def await_message(consumer):
@@ -43,14 +43,14 @@ slowest = {}
 for way in (resume, seek_and_resume, resume_and_seek):
     times = []
     for offset in range(10, 13):
-        place = TopicPartition(topic, 0, offset)
-        consumer.assign([place])
+        topic_partition = TopicPartition(topic, 0, offset)
+        consumer.assign([topic_partition])
         await_message(consumer)
-        consumer.pause([place])
+        consumer.pause([topic_partition])
         while consumer.poll(0.3) is not None:  # longer than a fetch waits: the thread that fetches is idle then
             pass
         begun = time.monotonic()
-        way(consumer, place)
+        way(consumer, topic_partition)
         await_message(consumer)
         times.append(time.monotonic() - begun)
     slowest[way.__name__] = max(times)  # on a busy machine a seek wakes the thread late, after the partition is resumed

@@ -89,7 +89,7 @@ def _port(process: subprocess.Popen[bytes], log: Any) -> int:
 
 
 def measure(
-    given: argparse.Namespace, checkout: Path, place: BenchCluster, topics: Topics, more: list[str]
+    given: argparse.Namespace, checkout: Path, cluster: BenchCluster, topics: Topics, more: list[str]
 ) -> dict[str, Any]:
     """Measure one worker without requests, with them, and with the same requests to another one, in turn."""
     case = Case(learner=given.learner, features=given.features)
@@ -97,15 +97,15 @@ def measure(
     n = int(given.rows * given.seconds)
     rows = [value for block in blocks(case, case.partitions + len(ORDER) * given.turns * n) for value in block]
     for each in (topics, idle):
-        create_topics(place.bootstrap, {}, {each.input: (case.partitions, {})})
-        make_outputs(place.bootstrap, {}, each, case)
-    reader = LatencyReader(place, topics.predictions, case.partitions)
+        create_topics(cluster.bootstrap, {}, {each.input: (case.partitions, {})})
+        make_outputs(cluster.bootstrap, {}, each, case)
+    reader = LatencyReader(cluster, topics.predictions, case.partitions)
     runs: dict[str, list[dict[str, Any]]] = {phase: [] for phase in (ALONE, ASKED, ELSEWHERE)}
     late: dict[str, list[Floats]] = {phase: [] for phase in (ALONE, ASKED, ELSEWHERE)}
     try:
-        loader = Loader(place.bootstrap, {}, topics.input, case.partitions, linger_ms=0)
-        other = Loader(place.bootstrap, {}, idle.input, case.partitions, linger_ms=0)
-        given_to = checkout, case, place.bootstrap
+        loader = Loader(cluster.bootstrap, {}, topics.input, case.partitions, linger_ms=0)
+        other = Loader(cluster.bootstrap, {}, idle.input, case.partitions, linger_ms=0)
+        given_to = checkout, case, cluster.bootstrap
         with worker(*given_to, topics, more) as running, worker(*given_to, idle, more) as resting:
             sent = case.partitions
             for one, asked in ((loader, running), (other, resting)):
@@ -128,7 +128,7 @@ def measure(
     finally:
         reader.stop()
         for each in (topics, idle):
-            place.drop(each, input_too=True)
+            cluster.drop(each, input_too=True)
     asked_for = _medians(runs[ASKED])
     extra = asked_for["cpu"] - _medians(runs[ALONE])["cpu"]
     own = {
@@ -210,11 +210,11 @@ def main() -> None:
     sides = {"now": ROOT} if given.before is None else {"before": given.before.resolve(), "now": ROOT}
     numbers, runs = count(), {side: list[dict[str, Any]]() for side in sides}
     with LocalKafka() as kafka:
-        place = BenchCluster(kafka.bootstrap, {}, "asking")
+        cluster = BenchCluster(kafka.bootstrap, {}, "asking")
         for pair in range(given.rounds):
             for side in list(sides) if pair % 2 == 0 else list(sides)[::-1]:
                 number = next(numbers)
-                found = measure(given, sides[side], place, place.topics(number, f"asking-{number}"), more)
+                found = measure(given, sides[side], cluster, cluster.topics(number, f"asking-{number}"), more)
                 runs[side].append(found)
                 sys.stderr.write(f"{side}: {json.dumps(found)}\n")
     json.dump({side: _medians(found) for side, found in runs.items()}, sys.stdout, indent=2)

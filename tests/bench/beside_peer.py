@@ -65,12 +65,12 @@ class ContenderOrPeer(Contender):
         """Wait until the output is as long as the input, then end a peer."""
         if self.name not in self.commands:
             return super().wait(seconds)
-        deadline, places = time.monotonic() + seconds, range(self._case.partitions)
+        deadline, partitions = time.monotonic() + seconds, range(self._case.partitions)
         rows = self._ends.of({self._topics.input: self._case.partitions})
         while True:
             self.require_running()
             found = self._ends.of({self._topics.predictions: self._case.partitions})
-            if all(found[self._topics.predictions, p] >= rows[self._topics.input, p] for p in places):
+            if all(found[self._topics.predictions, p] >= rows[self._topics.input, p] for p in partitions):
                 return self.end()
             if time.monotonic() > deadline:
                 raise Failure(f"{self.name} had not written everything after {seconds:.0f} s")
@@ -111,28 +111,30 @@ def main(
     delays: dict[str, list[LatencyRun]] = {side: [] for side in sides if side != LIMIT}
     numbers = count()
     with LocalKafka() as kafka:
-        place = BenchCluster(kafka.bootstrap, {}, f"driftway-bench-{uuid.uuid4().hex[:8]}", ContenderOrPeer)
-        inputs = {f"{place.prefix}-{n}": n for n in (FEW_MESSAGES, messages)}
+        cluster = BenchCluster(kafka.bootstrap, {}, f"driftway-bench-{uuid.uuid4().hex[:8]}", ContenderOrPeer)
+        inputs = {f"{cluster.prefix}-{n}": n for n in (FEW_MESSAGES, messages)}
         for topic, n in inputs.items() if rounds else ():
-            fill(place.bootstrap, {}, topic, case, n)
+            fill(cluster.bootstrap, {}, topic, case, n)
         few, full = inputs
         start = {
-            side: startup(name, of, place, few, FEW_MESSAGES, lambda: next(numbers))
+            side: startup(name, of, cluster, few, FEW_MESSAGES, lambda: next(numbers))
             for side, (name, of) in (sides.items() if rounds else ())
         }
         for number in range(rounds):
             for side in order(number, list(sides)):
                 name, of = sides[side]
-                found = measure(number, name, of, place, place.topics(next(numbers), full), (start[side], FEW_MESSAGES))
+                found = measure(
+                    number, name, of, cluster, cluster.topics(next(numbers), full), (start[side], FEW_MESSAGES)
+                )
                 runs[side].append(found)
                 click.echo(f"{number + 1}/{rounds} {show(side, [found], [])}")
-        drop(place.bootstrap, {}, list(inputs) if rounds else [])
+        drop(cluster.bootstrap, {}, list(inputs) if rounds else [])
         effort = Repetitions(latency_seconds=latency_seconds)
         for number in range(latency_rounds):
             for side in order(number, list(delays)):
                 name, of = sides[side]
-                topics = Topics(f"{place.prefix}-paced-{next(numbers)}", f"{place.prefix}-{next(numbers)}")
-                delay = measure_latency(number, name, of, effort, place, topics)
+                topics = Topics(f"{cluster.prefix}-paced-{next(numbers)}", f"{cluster.prefix}-{next(numbers)}")
+                delay = measure_latency(number, name, of, effort, cluster, topics)
                 delays[side].append(delay)
                 click.echo(f"{number + 1}/{latency_rounds} {show(side, [], [delay])}")
     click.echo("\nmedians")

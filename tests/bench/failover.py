@@ -116,8 +116,8 @@ class Arrivals(ReaderThread):
     """
 
     def __init__(self, bootstrap: str, topic: str, ends: dict[tuple[str, int], int]) -> None:
-        places = [TopicPartition(topic, p, end) for (_, p), end in ends.items()]
-        super().__init__("arrivals", bootstrap, places, fetch_wait_max_ms=5, fetch_queue_backoff_ms=1)
+        topic_partitions = [TopicPartition(topic, p, end) for (_, p), end in ends.items()]
+        super().__init__("arrivals", bootstrap, topic_partitions, fetch_wait_max_ms=5, fetch_queue_backoff_ms=1)
         self._seen: dict[int, list[tuple[int, float]]] = {p: [] for _, p in ends}
         self.complaints: list[str] = []
 

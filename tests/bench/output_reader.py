@@ -108,10 +108,10 @@ class OutputReader(ReaderThread):
 
     def __init__(self, bootstrap: str, topics: Mapping[str, str], partitions: int) -> None:
         by_topic = {topic: SeenRows(partitions) for topic in topics.values()}
-        places = [TopicPartition(topic, p, 0) for topic in by_topic for p in range(partitions)]
+        topic_partitions = [TopicPartition(topic, p, 0) for topic in by_topic for p in range(partitions)]
         own = {"fetch_wait_max_ms": 20, "fetch_queue_backoff_ms": 5, **UP_TO_DATE}
         # "earliest" never passes over a row; what is read again counts once.
-        super().__init__("output reader", bootstrap, places, auto_offset_reset="earliest", **own)
+        super().__init__("output reader", bootstrap, topic_partitions, auto_offset_reset="earliest", **own)
         self.of = {name: by_topic[topic] for name, topic in topics.items()}
         self.notes: set[str] = set()
         self.failure: str | None = None

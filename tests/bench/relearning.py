@@ -71,8 +71,8 @@ class Arrivals(ReaderThread):
     """Notes when each prediction of a partition arrives; the k-th belongs to the k-th row."""
 
     def __init__(self, bootstrap: str, topic: str, end: int) -> None:
-        place = [TopicPartition(topic, 0, end)]
-        super().__init__("arrivals", bootstrap, place, fetch_wait_max_ms=5, fetch_queue_backoff_ms=1)
+        topic_partitions = [TopicPartition(topic, 0, end)]
+        super().__init__("arrivals", bootstrap, topic_partitions, fetch_wait_max_ms=5, fetch_queue_backoff_ms=1)
         self.arrived: list[float] = []
 
     def run(self) -> None:

@@ -82,8 +82,8 @@ def processed_scenario(kafka: str, *more: str, rows: int = ROWS) -> FaultScenari
 
 def commit_by_hand(scenario: FaultScenario, offset: int, metadata: str, partition: int = 0) -> None:
     consumer = Consumer(quiet({"bootstrap.servers": scenario.bootstrap, "group.id": scenario.group}))
-    place = TopicPartition(scenario.topic, partition, offset, metadata)
-    consumer.commit(offsets=[place], asynchronous=False)
+    topic_partition = TopicPartition(scenario.topic, partition, offset, metadata)
+    consumer.commit(offsets=[topic_partition], asynchronous=False)
     consumer.close()
 
 

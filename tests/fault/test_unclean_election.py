@@ -148,15 +148,15 @@ def test_a_group_whose_committed_offsets_were_lost_continues_exactly(cluster: Lo
     all_running(cluster)
     scenario = FaultScenario(cluster.bootstrap, partitions=1, rows=2000)
     learn(scenario, 0, BEFORE, *POINTS)
-    place = OFFSETS, java_hash(scenario.group) % len(partitions_of(cluster, OFFSETS))
+    topic_partition = OFFSETS, java_hash(scenario.group) % len(partitions_of(cluster, OFFSETS))
     with closing(standalone_consumer({"bootstrap.servers": cluster.bootstrap}, {})) as reader:
-        end = watermarks(reader, *place, Deadline(10))[1]
+        end = watermarks(reader, *topic_partition, Deadline(10))[1]
     learn(scenario, BEFORE, CUT_OFF, *POINTS)
     assert committed_offset(scenario.bootstrap, scenario.group, scenario.topic)[0] == CUT_OFF
     for node in cluster.nodes:
         node.terminate()
     for node in cluster.nodes:
-        cut_log(node, *place, end)
+        cut_log(node, *topic_partition, end)
         node.launch()
     await_until(
         lambda: all(len(one.isrs) == len(cluster.nodes) for one in partitions_of(cluster, scenario.topic).values()),

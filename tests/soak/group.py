@@ -59,10 +59,10 @@ class Group:
 
     def answers(self) -> bool:
         """Return whether the group's coordinator has loaded its offsets."""
-        place, properties = TopicPartition(self.topics.input, 0), {"group.id": self.topics.group}
+        topic_partition, properties = TopicPartition(self.topics.input, 0), {"group.id": self.topics.group}
         with contextlib.closing(Consumer(quiet({"bootstrap.servers": self.bootstrap, **properties}))) as one:
             try:
-                return all(found.error is None for found in one.committed([place], timeout=1.0))
+                return all(found.error is None for found in one.committed([topic_partition], timeout=1.0))
             except KafkaException:
                 return False
 

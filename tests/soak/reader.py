@@ -55,8 +55,10 @@ class Reader(ReaderThread):
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int, away: Callable[[float, float], float]) -> None:
         self._topics, self._away = topics, away
-        places = [TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)]
-        super().__init__("reader", bootstrap, places, **OWN)
+        topic_partitions = [
+            TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)
+        ]
+        super().__init__("reader", bootstrap, topic_partitions, **OWN)
         self.partitions = [Completeness() for _ in range(partitions)]
         self.silence, self.own_silence = Gap(0.0), Gap(0.0)
         """The longest silence, and the longest not counting broker outages."""

@@ -66,7 +66,7 @@ class LatencyReader:
 
     Parameters
     ----------
-    place : BenchCluster
+    cluster : BenchCluster
         Cluster and client properties.
     topic : str
         The output topic.
@@ -74,14 +74,14 @@ class LatencyReader:
         Number of its partitions.
     """
 
-    def __init__(self, place: BenchCluster, topic: str, partitions: int) -> None:
+    def __init__(self, cluster: BenchCluster, topic: str, partitions: int) -> None:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         self._consumer = Consumer(
             quiet(
                 {
                     **READER_TUNING,
-                    **base_properties(place.bootstrap, place.properties),
+                    **base_properties(cluster.bootstrap, cluster.properties),
                     "group.id": "driftway-bench-reader",  # the client requires one; assign() never joins a group
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
@@ -141,7 +141,7 @@ class LatencyReader:
 
 
 def measure_latency(
-    pair: int, side: str, case: Case, effort: Repetitions, place: BenchCluster, topics: Topics
+    pair: int, side: str, case: Case, effort: Repetitions, cluster: BenchCluster, topics: Topics
 ) -> LatencyRun:
     """Measure the latencies of one side under the paced load, on an input of its own.
 
@@ -154,12 +154,14 @@ def measure_latency(
     skipped = int(WARM_UP_SECONDS * effort.rate)
     n = skipped + max(1, int(effort.latency_seconds * effort.rate))
     values = [value for block in blocks(case, probes + n) for value in block]
-    create_topics(place.bootstrap, place.properties, {topics.input: (case.partitions, {})})
-    make_outputs(place.bootstrap, place.properties, topics, case)
-    reader = LatencyReader(place, topics.predictions, case.partitions)
+    create_topics(cluster.bootstrap, cluster.properties, {topics.input: (case.partitions, {})})
+    make_outputs(cluster.bootstrap, cluster.properties, topics, case)
+    reader = LatencyReader(cluster, topics.predictions, case.partitions)
     try:
-        loader = Loader(place.bootstrap, place.properties, topics.input, case.partitions, linger_ms=0)
-        with place.contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
+        loader = Loader(cluster.bootstrap, cluster.properties, topics.input, case.partitions, linger_ms=0)
+        with cluster.contender(
+            side, case, cluster.bootstrap, cluster.properties, topics, stop_at_end=False
+        ) as processes:
             # One row per partition first: once their outputs arrive, every partition is being processed.
             loader.send(values[:probes])
             _await(reader, probes, READY_SECONDS, processes)
@@ -169,7 +171,7 @@ def measure_latency(
             processes.end()
     finally:
         reader.stop()
-        place.drop(topics, input_too=True)
+        cluster.drop(topics, input_too=True)
     arrivals = np.empty(probes + n)
     for p in range(case.partitions):
         arrivals[p :: case.partitions] = reader.times(p)

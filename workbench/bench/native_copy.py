@@ -75,13 +75,13 @@ class NativeCopier(Copier):
     def deliver_and_commit(self) -> None:
         lib, producer, consumer = self._lib, self._producer.address, self._consumer.address
         lib.require(lib.flush(producer, CALL_MS))
-        with TopicPartitionList(lib, self.job.input, self.positions.items()) as places:
+        with TopicPartitionList(lib, self.job.input, self.positions.items()) as topic_partitions:
             if not self.exactly_once:
-                lib.require(lib.commit(consumer, places, 0))
+                lib.require(lib.commit(consumer, topic_partitions, 0))
                 return
             membership = lib.consumer_group_metadata(consumer)
             try:
-                lib.check(lib.send_offsets_to_transaction(producer, places, membership, CALL_MS))
+                lib.check(lib.send_offsets_to_transaction(producer, topic_partitions, membership, CALL_MS))
             finally:
                 lib.consumer_group_metadata_destroy(membership)
         lib.check(lib.commit_transaction(producer, CALL_MS))
@@ -111,22 +111,22 @@ class NativeCopier(Copier):
         elif error.fatal() or not error.retriable():
             raise KafkaException(error)
 
-    def _rebalance(self, handle: int, code: int, places: Any, _opaque: int) -> None:
-        lib, partitions = self._lib, set(partitions_of(places))
+    def _rebalance(self, handle: int, code: int, topic_partitions: Any, _opaque: int) -> None:
+        lib, partitions = self._lib, set(partitions_of(topic_partitions))
         together = lib.rebalance_protocol(handle) != b"COOPERATIVE"
         try:
             if code == ASSIGN:
                 if together:
-                    lib.require(lib.assign(handle, places))
+                    lib.require(lib.assign(handle, topic_partitions))
                 else:
-                    lib.check(lib.incremental_assign(handle, places))
+                    lib.check(lib.incremental_assign(handle, topic_partitions))
                 self.on_assign(partitions)
             else:
                 self.on_revoke(partitions)
                 if together:
                     lib.require(lib.assign(handle, None))
                 else:
-                    lib.check(lib.incremental_unassign(handle, places))
+                    lib.check(lib.incremental_unassign(handle, topic_partitions))
         except BaseException as error:
             self._callback_error = error
 

@@ -177,8 +177,8 @@ class PythonCopier(Copier):
         self._consumer = Consumer(self.consumer_properties())
         self._consumer.subscribe(
             [job.input],
-            on_assign=lambda _consumer, places: self.on_assign({place.partition for place in places}),
-            on_revoke=lambda _consumer, places: self.on_revoke({place.partition for place in places}),
+            on_assign=lambda _consumer, topic_partitions: self.on_assign({one.partition for one in topic_partitions}),
+            on_revoke=lambda _consumer, topic_partitions: self.on_revoke({one.partition for one in topic_partitions}),
         )
 
     def copy(self, seconds: float) -> None:
@@ -190,15 +190,15 @@ class PythonCopier(Copier):
         self._producer.begin_transaction()
 
     def deliver_and_commit(self) -> None:
-        places = [TopicPartition(self.job.input, p, offset) for p, offset in self.positions.items()]
+        topic_partitions = [TopicPartition(self.job.input, p, offset) for p, offset in self.positions.items()]
         if self._producer.flush(CALL_SECONDS):
             raise RuntimeError(f"the broker did not accept the records within {CALL_SECONDS:.0f} s")
         if self.exactly_once:
             membership = self._consumer.consumer_group_metadata()
-            self._producer.send_offsets_to_transaction(places, membership, CALL_SECONDS)
+            self._producer.send_offsets_to_transaction(topic_partitions, membership, CALL_SECONDS)
             self._producer.commit_transaction(CALL_SECONDS)
         else:
-            self._consumer.commit(offsets=places, asynchronous=False)
+            self._consumer.commit(offsets=topic_partitions, asynchronous=False)
 
     def leave(self) -> None:
         self._consumer.close()

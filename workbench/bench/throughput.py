@@ -80,7 +80,7 @@ class BenchCluster:
         drop(self.bootstrap, self.properties, names)
 
 
-def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int) -> tuple[Cost, float]:
+def copy_all(side: str, case: Case, cluster: BenchCluster, topics: Topics, n: int) -> tuple[Cost, float]:
     """Run a side over an input of n messages; return its cost, and the seconds from first to last output.
 
     Raises
@@ -88,35 +88,37 @@ def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int)
     Failure
         The side failed, or its output is not complete.
     """
-    make_outputs(place.bootstrap, place.properties, topics, case)
+    make_outputs(cluster.bootstrap, cluster.properties, topics, case)
     try:
-        with place.contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
+        with cluster.contender(
+            side, case, cluster.bootstrap, cluster.properties, topics, stop_at_end=True
+        ) as processes:
             cost = processes.wait(RUN_SECONDS)
-        return cost, output_span(place, topics.predictions, case.partitions, n)
+        return cost, output_span(cluster, topics.predictions, case.partitions, n)
     finally:
-        place.drop(topics)
+        cluster.drop(topics)
 
 
-def startup(side: str, case: Case, place: BenchCluster, topic: str, n: int, number: Callable[[], int]) -> Cost:
+def startup(side: str, case: Case, cluster: BenchCluster, topic: str, n: int, number: Callable[[], int]) -> Cost:
     """Return the cost of a side over a tiny input: the smaller of two runs, after one that fills caches."""
-    costs = [copy_all(side, case, place, place.topics(number(), topic), n)[0] for _ in range(3)]
+    costs = [copy_all(side, case, cluster, cluster.topics(number(), topic), n)[0] for _ in range(3)]
     return min(costs[1:], key=lambda cost: cost.cpu_seconds)
 
 
-def measure(pair: int, side: str, case: Case, place: BenchCluster, topics: Topics, tiny: tuple[Cost, int]) -> Run:
+def measure(pair: int, side: str, case: Case, cluster: BenchCluster, topics: Topics, tiny: tuple[Cost, int]) -> Run:
     """Measure one run over the full input; `tiny` is the cost and the number of messages of a tiny one."""
-    cost, seconds = copy_all(side, case, place, topics, case.messages)
+    cost, seconds = copy_all(side, case, cluster, topics, case.messages)
     start, rows = tiny
     more = max(1, case.messages - rows)
     cpu = max(0.0, cost.cpu_seconds - start.cpu_seconds) * MILLION / more
     return Run(pair, side, case.messages / seconds, cpu, cost.peak_rss, seconds)
 
 
-def output_span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
+def output_span(cluster: BenchCluster, topic: str, partitions: int, n: int) -> float:
     """Return the seconds between the first and the last record of a topic, at least a millisecond, the stamps' unit."""
     from driftway.worker.admin.watch.topic_tail import LogEnds
 
-    reader, deadline = LogEnds(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
+    reader, deadline = LogEnds(cluster.bootstrap, cluster.properties), time.monotonic() + VISIBLE_SECONDS
     ends = reader.of({topic: partitions})
     for p in range(partitions):
         wanted = n // partitions + (p < n % partitions)
@@ -126,20 +128,20 @@ def output_span(place: BenchCluster, topic: str, partitions: int, n: int) -> flo
                 raise Failure(f"{topic}/{p} holds {ends[topic, p]} records of {wanted}: the run is not complete")
             time.sleep(0.1)
             ends = reader.of({topic: partitions})
-    first = min(_stamps(place, topic, partitions, dict.fromkeys(ends, 0), last=False))
-    last = max(_stamps(place, topic, partitions, {at: max(0, end - TAIL_RECORDS) for at, end in ends.items()}, True))
+    first = min(_stamps(cluster, topic, partitions, dict.fromkeys(ends, 0), last=False))
+    last = max(_stamps(cluster, topic, partitions, {at: max(0, end - TAIL_RECORDS) for at, end in ends.items()}, True))
     return max(1, last - first) / 1000
 
 
 def _stamps(
-    place: BenchCluster, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool
+    cluster: BenchCluster, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool
 ) -> list[int]:
     """Return the timestamp of each partition's first, or last, record from `starts` on."""
     from driftway.worker.admin.watch.topic_tail import TopicTail
 
     found: dict[int, int] = {}
     deadline = time.monotonic() + READ_SECONDS
-    with closing(TopicTail(place.bootstrap, place.properties, {topic: partitions}, starts)) as tail:
+    with closing(TopicTail(cluster.bootstrap, cluster.properties, {topic: partitions}, starts)) as tail:
         while not tail.at_end if last else len(found) < partitions:
             for message in tail.poll(0.1):
                 if last or message.partition() not in found:

@@ -90,10 +90,10 @@ def require_uncut(settings: WorkerSettings, partition: int, last: CountedState) 
     """
     if last.read.epoch is None:
         return
-    deadline, place = Deadline(ASK_SECONDS), (settings.input, partition)
+    deadline, topic_partition = Deadline(ASK_SECONDS), (settings.input, partition)
     with translated_errors(settings), closing(open_reader(settings)) as reader:
-        low, high = watermarks(reader, *place, deadline)
-        cut = first_of_later_epoch(reader, *place, low, min(last.offset, high), last.read.epoch, deadline)
+        low, high = watermarks(reader, *topic_partition, deadline)
+        cut = first_of_later_epoch(reader, *topic_partition, low, min(last.offset, high), last.read.epoch, deadline)
     if cut is not None:
         raise CannotRestore(
             f"rows {cut} to {last.offset - 1} of {settings.input}/{partition} that the workers learned from are gone: "

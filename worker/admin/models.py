@@ -357,10 +357,7 @@ def offsets_at(group: GroupModels, millis: int) -> dict[int, int]:
     asked = [TopicPartition(topic, one.partition, millis) for one in group.partitions]
     with translated_errors(group.settings), closing(reader_of(group.settings)) as reader:
         found = query(lambda: reader.offsets_for_times(asked, timeout=deadline.remaining()), deadline)
-    return {
-        place.partition: place.offset if place.offset >= 0 else group.partitions[place.partition].high
-        for place in found
-    }
+    return {one.partition: one.offset if one.offset >= 0 else group.partitions[one.partition].high for one in found}
 
 
 def adoptions_of(group: GroupModels) -> dict[int, dict[int, PlanAdoption]]:

@@ -343,14 +343,14 @@ def await_leaders(admin: Any, created: Mapping[str, int]) -> None:
     from driftway.worker.kafka.error_handling import query
 
     end = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    places = {TopicPartition(name, p): end for name, n in created.items() for p in range(n)}
+    topic_partitions = {TopicPartition(name, p): end for name, n in created.items() for p in range(n)}
     known: set[str] = set()
 
     def ask() -> None:
         for name in sorted(known):  # the client forgets a leader that has refused; not all topics: there may be many
             admin.list_topics(name, ASK_SECONDS)
         known.update(created)
-        for future in admin.list_offsets(places, request_timeout=ASK_SECONDS).values():
+        for future in admin.list_offsets(topic_partitions, request_timeout=ASK_SECONDS).values():
             future.result()
 
     with contextlib.suppress(KafkaException):  # whoever uses the topics is told

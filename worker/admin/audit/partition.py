@@ -270,8 +270,8 @@ class PartitionAudit:
     def _batches(self) -> Iterator[Records]:
         """The input from the start of the recomputation to the committed offset."""
         if self.settings.label_topic:
-            place = self.settings.label_topic, self.target.partition
-            with MergedInput(self.settings, *place, self._position, self.committed) as merged:
+            topic_partition = self.settings.label_topic, self.target.partition
+            with MergedInput(self.settings, *topic_partition, self._position, self.committed) as merged:
                 yield from iter(merged.take, None)
             return
         while (records := self._input.take()) is not None:

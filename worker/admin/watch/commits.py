@@ -35,17 +35,19 @@ class CommittedOffsets:
     """
 
     def __init__(self, group: GroupConfig, topic: str, partitions: int) -> None:
-        self._places = [TopicPartition(topic, p) for p in range(partitions)]
+        self._topic_partitions = [TopicPartition(topic, p) for p in range(partitions)]
         # read_committed would wait for commits in flight, of which there is always one
         self._reader = open_reader(group, ANY) if group.group else None
 
     def get(self) -> dict[int, int]:
         """Return partition -> committed offset; without those that are not known, because the broker does not say."""
         try:
-            found = [] if self._reader is None else self._reader.committed(self._places, timeout=ANSWER_SECONDS)
+            found = (
+                [] if self._reader is None else self._reader.committed(self._topic_partitions, timeout=ANSWER_SECONDS)
+            )
         except KafkaException:  # it is asked again, and outputs tell offsets, too
             return {}
-        return {place.partition: place.offset for place in found if place.error is None and place.offset > 0}
+        return {one.partition: one.offset for one in found if one.error is None and one.offset > 0}
 
     def close(self) -> None:
         """Close the client."""

@@ -116,17 +116,17 @@ class LogEnds:
             raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
 
     def _ask(self, topics: Mapping[str, int], seconds: float) -> dict[PartitionId, int]:
-        places = [TopicPartition(topic, p, OFFSET_END) for topic, n in topics.items() for p in range(n)]
+        topic_partitions = [TopicPartition(topic, p, OFFSET_END) for topic, n in topics.items() for p in range(n)]
         try:
-            found = self._asking.offsets_for_times(places, timeout=seconds) if places else []
-            for place in found:
-                if place.error is not None:
-                    raise KafkaException(place.error)
+            found = self._asking.offsets_for_times(topic_partitions, timeout=seconds) if topic_partitions else []
+            for topic_partition in found:
+                if topic_partition.error is not None:
+                    raise KafkaException(topic_partition.error)
         except KafkaException:
             self._asking = standalone_consumer(self._properties, {})  # the old one may know no broker any more
             raise
         self._silent_since = None
-        ends = {(place.topic, place.partition): place.offset for place in found}
+        ends = {(one.topic, one.partition): one.offset for one in found}
         self._known.update(ends)
         return ends
 
@@ -145,7 +145,7 @@ class LogEnds:
             self._silent_since = asked if self._silent_since is None else self._silent_since
             if error.args[0].code() in MISSING and asked - self._silent_since > MISSING_SECONDS:
                 self._require(topics)
-            return {place: end for place, end in self._known.items() if place[0] in topics}
+            return {one: end for one, end in self._known.items() if one[0] in topics}
 
     def _require(self, topics: Collection[str]) -> None:
         """Raise Failure if a broker that answers says that one of the topics does not exist."""
@@ -195,7 +195,7 @@ class TopicTail:
         self._consumer = standalone_consumer(base_properties(bootstrap, passthrough), TUNING, "earliest")
         self.topics = dict(topics)
         begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
-        begins |= {place: first for place, first in (starts or {}).items() if place in begins}
+        begins |= {one: first for one, first in (starts or {}).items() if one in begins}
         self._reading = MessageReader(self._consumer, begins, ends, _complain)
 
     @property
@@ -232,15 +232,15 @@ class TopicTail:
         self._consumer.close()
 
 
-def _complain(place: PartitionId, error: KafkaError) -> None:
+def _complain(topic_partition: PartitionId, error: KafkaError) -> None:
     refused = KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART
     if error.fatal() or error.code() in (*refused, *UNREADABLE):
-        raise Failure(f"cannot read {place[0]}/{place[1]}: {explained(error)}")
+        raise Failure(f"cannot read {topic_partition[0]}/{topic_partition[1]}: {explained(error)}")
 
 
 def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:
     """Start offsets that are `back` before the ends."""
-    return {place: max(0, end - back) for place, end in ends.items()}
+    return {one: max(0, end - back) for one, end in ends.items()}
 
 
 def readings(messages: list[Any], needed: Collection[str] = OF_POINTS) -> Iterator[tuple[dict[str, Any], float]]:

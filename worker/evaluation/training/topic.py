@@ -198,8 +198,10 @@ class TopicRows:
         return standalone_consumer(self._given, CONSUMER_TUNING)
 
     def _read(self, fetcher: Fetcher, one: PartitionRange) -> Blocks:
-        place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
-        reading = RecordReader(fetcher, place, one.first, one.end, error_handler(where, _lost(where, one.first)))
+        topic_partition, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
+        reading = RecordReader(
+            fetcher, topic_partition, one.first, one.end, error_handler(where, _lost(where, one.first))
+        )
         fillings: MissingValueFillers | None = None  # each partition has its own, as in a worker
         while reading.unread:
             inside = reading.poll(POLL_SECONDS)

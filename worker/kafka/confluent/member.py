@@ -31,19 +31,19 @@ class ConfluentMember(Member):
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
         def call(listener: Partitions) -> Any:
-            return lambda _consumer, places: listener([place.partition for place in places])
+            return lambda _consumer, topic_partitions: listener([one.partition for one in topic_partitions])
 
         self._consumer.subscribe([self._topic], on_assign=call(assigned), on_revoke=call(revoked), on_lost=call(lost))
 
     def assign_paused(self, partitions: list[int]) -> None:
         # The real position is known only after the restore; until then nothing may be fetched.
-        places = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
+        topic_partitions = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
         if self._incremental:
-            self._consumer.incremental_assign(places)
+            self._consumer.incremental_assign(topic_partitions)
         else:
-            self._consumer.assign(places)
-        if places:
-            self._consumer.pause(places)
+            self._consumer.assign(topic_partitions)
+        if topic_partitions:
+            self._consumer.pause(topic_partitions)
 
     def unassign(self, partitions: list[int]) -> None:
         if self._incremental:
@@ -64,9 +64,9 @@ class ConfluentMember(Member):
         self._consumer.resume(self._topic_partitions([partition]))
 
     def fetched_end(self, partition: int) -> int:
-        place = TopicPartition(self._topic, partition)
+        topic_partition = TopicPartition(self._topic, partition)
         with contextlib.suppress(KafkaException):  # the topic may have been deleted
-            if (known := self._consumer.get_watermark_offsets(place, cached=True)) is not None:
+            if (known := self._consumer.get_watermark_offsets(topic_partition, cached=True)) is not None:
                 return int(known[1])
         return UNKNOWN_END
 
@@ -74,8 +74,8 @@ class ConfluentMember(Member):
         return self._consumer.consumer_group_metadata()
 
     def commit(self, partition: int, offset: int, metadata: str | None) -> None:
-        place = TopicPartition(self._topic, partition, offset, metadata)
-        (answer,) = self._consumer.commit(offsets=[place], asynchronous=False)
+        topic_partition = TopicPartition(self._topic, partition, offset, metadata)
+        (answer,) = self._consumer.commit(offsets=[topic_partition], asynchronous=False)
         if answer.error is not None:
             raise KafkaException(answer.error)
 

@@ -98,12 +98,12 @@ class ConfluentSender(Sender):
             self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
-        places = []
+        topic_partitions = []
         for topic, (offset, metadata) in offsets.items():
             given: Any = {} if metadata is None else {"metadata": metadata}  # must not be None
-            places.append(TopicPartition(topic, partition=self._partition, offset=offset, **given))
+            topic_partitions.append(TopicPartition(topic, partition=self._partition, offset=offset, **given))
         with reported_fatal_error(self._producer):
-            self._producer.send_offsets_to_transaction(places, member, seconds)
+            self._producer.send_offsets_to_transaction(topic_partitions, member, seconds)
 
     def commit_transaction(self, seconds: float) -> None:
         with reported_fatal_error(self._producer):

@@ -83,11 +83,18 @@ def _message_differs(library: Library) -> str | None:
 
 
 def _partition_differs(library: Library) -> str | None:
-    places = library.topic_partition_list_new(1)
+    topic_partitions = library.topic_partition_list_new(1)
     try:
-        library.topic_partition_list_add(places, b"trial", WHERE).contents.offset = MARK
-        place = places.contents.elements[0]
-        found = (places.contents.count, place.topic, place.partition, place.offset, place.metadata_size, place.err)
+        library.topic_partition_list_add(topic_partitions, b"trial", WHERE).contents.offset = MARK
+        first = topic_partitions.contents.elements[0]
+        found = (
+            topic_partitions.contents.count,
+            first.topic,
+            first.partition,
+            first.offset,
+            first.metadata_size,
+            first.err,
+        )
     finally:
-        library.topic_partition_list_destroy(places)
+        library.topic_partition_list_destroy(topic_partitions)
     return None if found == (1, b"trial", WHERE, MARK, 0, 0) else f"a topic partition reads {found}"

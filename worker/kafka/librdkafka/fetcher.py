@@ -38,8 +38,8 @@ class LibrdkafkaFetcher(Fetcher):
 
     def assign(self, begins: Mapping[int, int]) -> None:
         self._queue.drop()
-        with TopicPartitionList(self._library, self._topic, begins.items()) as places:
-            self._library.require(self._library.assign(self._handle.address, places))
+        with TopicPartitionList(self._library, self._topic, begins.items()) as topic_partitions:
+            self._library.require(self._library.assign(self._handle.address, topic_partitions))
 
     def poll(self, max_messages: int, wait: float) -> PollResult:
         return self._queue.poll(max_messages, wait)

@@ -177,23 +177,23 @@ class TopicPartitionList:
     """Partitions and offsets as a C list, for a ``with`` block; `metadata`, if given, is attached to each."""
 
     def __init__(
-        self, library: Library, topic: str = "", places: Iterable[tuple[int, int]] = (), metadata: str | None = None
+        self, library: Library, topic: str = "", offsets: Iterable[tuple[int, int]] = (), metadata: str | None = None
     ) -> None:
         self._library = library
         self._list = library.topic_partition_list_new(0)
-        for partition, offset in places:
+        for partition, offset in offsets:
             self.add(topic, partition, offset, metadata)
 
     def add(self, topic: str, partition: int, offset: int, metadata: str | None = None) -> None:
         """Add a partition of any topic."""
         library = self._library
-        place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
-        place.offset = offset
+        topic_partition = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
+        topic_partition.offset = offset
         if metadata is not None:
             text = metadata.encode() + b"\0"  # the library expects the terminator in spite of metadata_size
-            place.metadata = library.mem_malloc(None, len(text))  # freed with the list
-            ctypes.memmove(place.metadata, text, len(text))
-            place.metadata_size = len(text)
+            topic_partition.metadata = library.mem_malloc(None, len(text))  # freed with the list
+            ctypes.memmove(topic_partition.metadata, text, len(text))
+            topic_partition.metadata_size = len(text)
 
     def __enter__(self) -> Any:
         return self._list
@@ -221,9 +221,9 @@ def milliseconds(seconds: float) -> int:
     return max(0, int(1000 * seconds))
 
 
-def partitions_of(places: Any) -> list[int]:
+def partitions_of(topic_partitions: Any) -> list[int]:
     """Return the partition numbers of a C list."""
-    return [places.contents.elements[i].partition for i in range(places.contents.count)]
+    return [topic_partitions.contents.elements[i].partition for i in range(topic_partitions.contents.count)]
 
 
 def _text(value: Any) -> str:

@@ -77,7 +77,7 @@ class MetadataStruct(Structure):
 
 TOPIC_PARTITION_LIST = POINTER(TopicPartitionListStruct)
 REBALANCE_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, TOPIC_PARTITION_LIST, c_void_p)
-"""``rebalance_cb(handle, ASSIGN or REVOKE, places, opaque)``; must outlive its handle, and must not raise."""
+"""``rebalance_cb(handle, ASSIGN or REVOKE, topic_partitions, opaque)``; must outlive its handle, and must not raise."""
 ERROR_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 """``error_cb(handle, code, reason, opaque)``; the same holds."""
 STATS_CB = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)

@@ -68,12 +68,12 @@ class LibrdkafkaMember(Member):
         # The real position is known only after the restore; until then nothing may be fetched.
         library, handle = self._library, self._handle.address
         self._queue.drop(partitions if self._incremental else None)
-        with self._partition_list(partitions, OFFSET_BEGINNING) as places:
+        with self._partition_list(partitions, OFFSET_BEGINNING) as topic_partitions:
             if self._incremental:
-                library.check(library.incremental_assign(handle, places))
+                library.check(library.incremental_assign(handle, topic_partitions))
             else:
-                library.require(library.assign(handle, places))
-            library.require(library.pause_partitions(handle, places))
+                library.require(library.assign(handle, topic_partitions))
+            library.require(library.pause_partitions(handle, topic_partitions))
 
     def unassign(self, partitions: list[int]) -> None:
         library, handle = self._library, self._handle.address
@@ -81,8 +81,8 @@ class LibrdkafkaMember(Member):
         if not self._incremental:
             library.require(library.assign(handle, None))
             return
-        with self._partition_list(partitions) as places:
-            library.check(library.incremental_unassign(handle, places))
+        with self._partition_list(partitions) as topic_partitions:
+            library.check(library.incremental_unassign(handle, topic_partitions))
 
     def poll(self, max_messages: int, wait: float) -> PollResult:
         taken = self._queue.poll(max_messages, wait)
@@ -91,17 +91,17 @@ class LibrdkafkaMember(Member):
 
     def seek(self, partition: int, offset: int) -> None:
         self._queue.drop([partition])
-        with self._partition_list([partition], offset) as places:
-            self._library.check(self._library.seek_partitions(self._handle.address, places, WITHOUT_END))
-            self._library.require(places.contents.elements[0].err)
+        with self._partition_list([partition], offset) as topic_partitions:
+            self._library.check(self._library.seek_partitions(self._handle.address, topic_partitions, WITHOUT_END))
+            self._library.require(topic_partitions.contents.elements[0].err)
 
     def pause(self, partition: int) -> None:
-        with self._partition_list([partition]) as places:
-            self._library.require(self._library.pause_partitions(self._handle.address, places))
+        with self._partition_list([partition]) as topic_partitions:
+            self._library.require(self._library.pause_partitions(self._handle.address, topic_partitions))
 
     def resume(self, partition: int) -> None:
-        with self._partition_list([partition]) as places:
-            self._library.require(self._library.resume_partitions(self._handle.address, places))
+        with self._partition_list([partition]) as topic_partitions:
+            self._library.require(self._library.resume_partitions(self._handle.address, topic_partitions))
 
     def fetched_end(self, partition: int) -> int:
         topic, begin, end = self._topic.encode(), c_int64(), c_int64(UNKNOWN_END)
@@ -112,9 +112,9 @@ class LibrdkafkaMember(Member):
         return GroupMetadata(self._library, self._handle.address)
 
     def commit(self, partition: int, offset: int, metadata: str | None) -> None:
-        with TopicPartitionList(self._library, self._topic, [(partition, offset)], metadata) as places:
-            self._library.require(self._library.commit(self._handle.address, places, 0))
-            self._library.require(places.contents.elements[0].err)
+        with TopicPartitionList(self._library, self._topic, [(partition, offset)], metadata) as topic_partitions:
+            self._library.require(self._library.commit(self._handle.address, topic_partitions, 0))
+            self._library.require(topic_partitions.contents.elements[0].err)
 
     def close(self) -> None:
         if self._handle.address:
@@ -131,7 +131,7 @@ class LibrdkafkaMember(Member):
         if error is not None:
             raise error
 
-    def _rebalance(self, handle: int, code: int, places: Any, _opaque: int) -> None:
+    def _rebalance(self, handle: int, code: int, topic_partitions: Any, _opaque: int) -> None:
         """Rebalance callback of the library; it must not raise."""
         try:
             assigned, revoked, lost = self._listeners or (_nothing,) * 3
@@ -141,7 +141,7 @@ class LibrdkafkaMember(Member):
                 listener = lost
             else:
                 listener = revoked
-            listener(partitions_of(places))
+            listener(partitions_of(topic_partitions))
         except BaseException as error:
             self._callback_error = error
 

@@ -150,11 +150,11 @@ class LibrdkafkaSender(Sender):
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
         library, handle, listed = self._library, self._handle.address, TopicPartitionList(self._library)
-        for topic, place in offsets.items():
-            listed.add(topic, self._partition, *place)
-        with listed as places:
+        for topic, (offset, metadata) in offsets.items():
+            listed.add(topic, self._partition, offset, metadata)
+        with listed as topic_partitions:
             wait = milliseconds(seconds)
-            library.check(library.send_offsets_to_transaction(handle, places, member.address, wait))
+            library.check(library.send_offsets_to_transaction(handle, topic_partitions, member.address, wait))
 
     def commit_transaction(self, seconds: float) -> None:
         self._library.check(self._library.commit_transaction(self._handle.address, milliseconds(seconds)))

@@ -43,22 +43,22 @@ def unreadable(topic: str, partition: int, error: KafkaError) -> KafkaException:
     return with_context(f"{topic}/{partition} cannot be read", error)
 
 
-def raise_errors(place: PartitionId, error: KafkaError) -> None:
+def raise_errors(topic_partition: PartitionId, error: KafkaError) -> None:
     """Raise every error."""
-    raise unreadable(*place, error)
+    raise unreadable(*topic_partition, error)
 
 
-def ignore_out_of_range(place: PartitionId, error: KafkaError) -> None:
+def ignore_out_of_range(topic_partition: PartitionId, error: KafkaError) -> None:
     """Treat an offset out of range as the end of the log; raise all other errors."""
     if error.code() != KafkaError._AUTO_OFFSET_RESET:
-        raise unreadable(*place, error)
+        raise unreadable(*topic_partition, error)
 
 
 def error_handler(where: str, lost: str = "") -> ErrorHandler:
     """Make a handler that raises Failure on permanent errors, with the message `lost` if the offset is out of range."""
     lost = lost or f"{where} has lost its beginning while it was being read: run this again"
 
-    def complain(_place: PartitionId, error: KafkaError) -> None:
+    def complain(_topic_partition: PartitionId, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise Failure(lost)
         if is_permanent(error):
@@ -84,7 +84,7 @@ class BoundedRead:
         self, begins: Mapping[PartitionId, int], ends: Mapping[PartitionId, int], on_error: ErrorHandler
     ) -> None:
         self._on_error, self._ends = on_error, ends
-        self.unread = {place for place, first in begins.items() if place not in ends or first < ends[place]}
+        self.unread = {one for one, first in begins.items() if one not in ends or first < ends[one]}
         """Partitions whose bound is not reached yet."""
         self.at_end: dict[PartitionId, int | None] = {}
         """Partition -> end of its log, until a later record arrives; None if the offset was out of range."""
@@ -124,28 +124,28 @@ class BoundedRead:
         self.require_progress(bootstrap, where)
         return False
 
-    def _note_record(self, place: PartitionId, offset: int, now: float) -> bool:
+    def _note_record(self, topic_partition: PartitionId, offset: int, now: float) -> bool:
         """Note that a partition has been read up to this record; return whether the record is within the bound."""
-        end = self._ends.get(place)
+        end = self._ends.get(topic_partition)
         self._progress_at = now
-        self.at_end.pop(place, None)
+        self.at_end.pop(topic_partition, None)
         if end is not None and offset >= end - 1:
-            self.unread.discard(place)
+            self.unread.discard(topic_partition)
         return end is None or offset < end
 
-    def _note_error(self, place: PartitionId, offset: int | None, error: KafkaError, now: float) -> None:
+    def _note_error(self, topic_partition: PartitionId, offset: int | None, error: KafkaError, now: float) -> None:
         """Note the end of a log, or pass an error to the handler."""
-        end = self._ends.get(place)
+        end = self._ends.get(topic_partition)
         if error.code() != KafkaError._PARTITION_EOF:
-            self._on_error(place, error)
+            self._on_error(topic_partition, error)
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self.at_end[place] = None
+                self.at_end[topic_partition] = None
             return
-        if place not in self.at_end:
+        if topic_partition not in self.at_end:
             self._progress_at = now
-        self.at_end[place] = offset
+        self.at_end[topic_partition] = offset
         if end is not None and (offset or 0) >= end:  # only markers or aborted records may be left
-            self.unread.discard(place)
+            self.unread.discard(topic_partition)
 
 
 class MessageReader(BoundedRead):
@@ -169,7 +169,7 @@ class MessageReader(BoundedRead):
         super().__init__(begins, ends or {}, on_error)
         self._consumer = consumer
         if self.unread:
-            consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
+            consumer.assign([TopicPartition(*one, begins[one]) for one in sorted(self.unread)])
 
     def poll(self, seconds: float, max_messages: int = BATCH_MESSAGES) -> list[Message]:
         """Return the records that have arrived, after waiting up to `seconds` for the first."""
@@ -178,10 +178,10 @@ class MessageReader(BoundedRead):
             return []
         now, arrived = time.monotonic(), []
         for message in [first, *self._consumer.consume(max_messages - 1, timeout=0)] if max_messages > 1 else [first]:
-            place, error = (message.topic() or "", message.partition() or 0), message.error()
+            topic_partition, error = (message.topic() or "", message.partition() or 0), message.error()
             if error is not None:
-                self._note_error(place, message.offset(), error, now)
-            elif self._note_record(place, message.offset() or 0, now):
+                self._note_error(topic_partition, message.offset(), error, now)
+            elif self._note_record(topic_partition, message.offset() or 0, now):
                 arrived.append(message)
         return arrived
 
@@ -240,8 +240,8 @@ def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadlin
     KafkaException, TimedOut
         The broker did not answer in time.
     """
-    place = TopicPartition(topic, partition)
-    found = query(lambda: consumer.get_watermark_offsets(place, timeout=deadline.remaining()), deadline)
+    topic_partition = TopicPartition(topic, partition)
+    found = query(lambda: consumer.get_watermark_offsets(topic_partition, timeout=deadline.remaining()), deadline)
     if found is None:
         raise TimedOut(f"no watermarks of {topic}/{partition} in time")
     low, high = found
@@ -265,8 +265,8 @@ def committed_offset(
             raise KafkaException(answer.error)
         return answer
 
-    place = query(committed, deadline)
-    return (None, None) if place.offset == OFFSET_INVALID else (place.offset, place.metadata)
+    found = query(committed, deadline)
+    return (None, None) if found.offset == OFFSET_INVALID else (found.offset, found.metadata)
 
 
 def offset_of_group(

@@ -38,7 +38,7 @@ class RecordReader(BoundedRead):
     ----------
     fetcher : Fetcher
         A fetcher of the topic.
-    place : PartitionId
+    topic_partition : PartitionId
         Partition to read.
     first, end : int
         Offset of the first record, and of the first record to leave out.
@@ -46,25 +46,27 @@ class RecordReader(BoundedRead):
         Called with errors.
     """
 
-    def __init__(self, fetcher: Fetcher, place: PartitionId, first: int, end: int, on_error: ErrorHandler) -> None:
-        super().__init__({place: first}, {place: end}, on_error)
-        self._fetcher, self._place, self._end = fetcher, place, end
+    def __init__(
+        self, fetcher: Fetcher, topic_partition: PartitionId, first: int, end: int, on_error: ErrorHandler
+    ) -> None:
+        super().__init__({topic_partition: first}, {topic_partition: end}, on_error)
+        self._fetcher, self._topic_partition, self._end = fetcher, topic_partition, end
         if self.unread:
-            fetcher.assign({place[1]: first})
+            fetcher.assign({topic_partition[1]: first})
 
     def poll(self, seconds: float, max_messages: int = BATCH_MESSAGES) -> Records | None:
         """Return up to `max_messages` records after waiting up to `seconds` for the first; None if there are none."""
         found, problems = self._fetcher.poll(max_messages, seconds)
         now, last = time.monotonic(), -1
-        own = next((records for records in found if records.partition == self._place[1]), None)
+        own = next((records for records in found if records.partition == self._topic_partition[1]), None)
         if own is not None:
             last = int(own.offsets[-1])
-            if not self._note_record(self._place, last, now):
+            if not self._note_record(self._topic_partition, last, now):
                 own = own.before(int(own.offsets.searchsorted(self._end)))
         for problem in problems:
             # An end of the log below the records of this poll is outdated, in whichever order they were delivered.
             if problem.error.code() != KafkaError._PARTITION_EOF or (problem.offset or 0) > last:
-                self._note_error(self._place, problem.offset, problem.error, now)
+                self._note_error(self._topic_partition, problem.offset, problem.error, now)
         return own if own is not None and len(own) else None
 
 

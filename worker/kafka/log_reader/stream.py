@@ -106,8 +106,10 @@ class MessageStream:
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
-        place, begin = (topic, partition), self.low if first is None else first
-        self._reading = MessageReader(self._reader, {place: begin}, {place: end}, error_handler(str(self)))
+        topic_partition, begin = (topic, partition), self.low if first is None else first
+        self._reading = MessageReader(
+            self._reader, {topic_partition: begin}, {topic_partition: end}, error_handler(str(self))
+        )
         self._over = not self._reading.unread
 
     def __enter__(self) -> Self:

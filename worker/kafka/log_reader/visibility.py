@@ -56,10 +56,10 @@ def first_visible(reader: Consumer, topic: str, partition: int, offset: int, dea
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
-    place = topic, partition
-    reading = MessageReader(reader, {place: offset})
+    topic_partition = topic, partition
+    reading = MessageReader(reader, {topic_partition: offset})
     message = reading.next(deadline, f"{topic}/{partition} was")
-    found = reading.at_end[place] if message is None else message.offset()
+    found = reading.at_end[topic_partition] if message is None else message.offset()
     return offset if found is None else found, message is not None
 
 

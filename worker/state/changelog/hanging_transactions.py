@@ -86,15 +86,15 @@ class HangingTransactions:
 
     def offset_hangs(self) -> bool:
         """Return whether the group's offset of the partition stays undecided; readers get none until then."""
-        place = self._settings.input, self._partition
+        topic_partition = self._settings.input, self._partition
         for _ in range(2):
             try:
-                committed_offset(self._reader, *place, Deadline(min(UNDECIDED_SECONDS, self._deadline.left)))
+                committed_offset(self._reader, *topic_partition, Deadline(min(UNDECIDED_SECONDS, self._deadline.left)))
             except KafkaException:  # undecided, or the coordinator does not answer; it answers the other reader at once
                 pass
             else:
                 return False
-            committed_offset(self._uncommitted_reader, *place, self._deadline)
+            committed_offset(self._uncommitted_reader, *topic_partition, self._deadline)
         return True
 
     def endings(self, hanging: Mapping[str, int]) -> Iterator[EndingTransaction]:
@@ -112,8 +112,8 @@ class HangingTransactions:
             pointer = None if record.pointer is None else record.pointer.text()
             yield EndingTransaction({snapshots: record.write()}, (record.offset, pointer), commits=True)
         if left or record is None:
-            place = self._settings.input, self._partition
-            offset, pointer = committed_offset(self._uncommitted_reader, *place, self._deadline)
+            topic_partition = self._settings.input, self._partition
+            offset, pointer = committed_offset(self._uncommitted_reader, *topic_partition, self._deadline)
             yield EndingTransaction(dict.fromkeys(left, b""), (offset or 0, pointer), commits=False)
 
     def require_ended(self, topics: Iterable[str]) -> None:

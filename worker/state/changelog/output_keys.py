@@ -60,12 +60,12 @@ class OutputKeys:
 
     def read(self, topic: str, first: int, end: int | None = None) -> set[Key]:
         """Return keys of the visible records from `first` to before `end`, as far as retention has left them."""
-        found, place = set[Key](), (topic, self.partition)
+        found, topic_partition = set[Key](), (topic, self.partition)
         low, high = watermarks(self.reader, topic, self.partition, self.deadline)
-        ends = {} if end is None else {place: end}
+        ends = {} if end is None else {topic_partition: end}
         if first >= high:
             return found
-        reading = MessageReader(self.reader, {place: max(first, low)}, ends, ignore_out_of_range)
+        reading = MessageReader(self.reader, {topic_partition: max(first, low)}, ends, ignore_out_of_range)
         what = f"{topic}/{self.partition} was"
         while not reading.done and (message := reading.next(self.deadline, what)) is not None:
             found.add(self._key(topic, message))

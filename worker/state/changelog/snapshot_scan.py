@@ -149,8 +149,8 @@ def scan_snapshots(
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
-    place = topic, scan.partition
-    reading = MessageReader(reader, {place: first}, {place: end}, ignore_out_of_range)
+    topic_partition = topic, scan.partition
+    reading = MessageReader(reader, {topic_partition: first}, {topic_partition: end}, ignore_out_of_range)
     while reading.unread and (message := _next(reading, f"{topic}/{scan.partition}", deadline)) is not None:
         scan.take(message.offset() or 0, message.key(), message.value())
     return scan

@@ -54,13 +54,13 @@ def read_plans(
         The broker did not deliver in time.
     """
     plans, chunks = dict[int, ModelPlan](), StateChunks()
-    place = settings.topics.models, PARTITION
-    reading = MessageReader(reader, {place: 0}, on_error=ignore_out_of_range)
+    topic_partition = settings.topics.models, PARTITION
+    reading = MessageReader(reader, {topic_partition: 0}, on_error=ignore_out_of_range)
     what = f"the plans in {settings.topics.models} were"
     while (message := reading.next(deadline, what)) is not None:
         if chunks.take(message.key(), message.value()):
             continue
-        plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{message.offset()}", on_error)
+        plan = parse_plan(message.value(), f"{topic_partition[0]}/{PARTITION}@{message.offset()}", on_error)
         if plan is not None:
             plans[plan.number] = plan.with_states(chunks.of)
     return [plans[number] for number in sorted(plans)]

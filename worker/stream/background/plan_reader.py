@@ -144,15 +144,15 @@ class PlanReader(BackgroundThread):
 
     def _follow(self, reader: Consumer) -> None:
         """Take each plan as it is written, until the worker ends."""
-        place = self._settings.topics.models, PARTITION
-        reading = MessageReader(reader, {place: self._next_offset})
+        topic_partition = self._settings.topics.models, PARTITION
+        reading = MessageReader(reader, {topic_partition: self._next_offset})
         while not self._over.is_set():
             for message in reading.poll(POLL_SECONDS):
                 offset = message.offset() or 0
                 self._next_offset = offset + 1
                 if self._chunks.take(message.key(), message.value()):
                     continue
-                plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._log_error)
+                plan = parse_plan(message.value(), f"{topic_partition[0]}/{PARTITION}@{offset}", self._log_error)
                 plan = None if plan is None else plan.with_states(self._chunks.of)
                 if plan is not None and plan.number > self._newest:
                     self._require_topics(plan)

@@ -135,21 +135,21 @@ class Promoter(BackgroundThread):
 
     def _read_back(self, reader: Consumer, rule: PromotionRule, partitions: int) -> dict[PartitionId, int]:
         """Read each partition's first points under the plan and its champion, and the newest; return where to go on."""
-        places = [(self._settings.topics.accuracy, p) for p in range(partitions)]
-        ends = self._offsets(reader, places, OFFSET_END)
+        topic_partitions = [(self._settings.topics.accuracy, p) for p in range(partitions)]
+        ends = self._offsets(reader, topic_partitions, OFFSET_END)
         for plan in (rule.champion_since, rule.plan):
-            begins = self._offsets(reader, places, max(0, plan.made_at - CLOCKS_MS))
+            begins = self._offsets(reader, topic_partitions, max(0, plan.made_at - CLOCKS_MS))
             self._read(reader, rule, begins, ends, plan.number)
         back = POINTS_BACK + MARKERS * len(rule.plan.models)
-        lowest = self._offsets(reader, places, 0)
-        begins = {place: max(ends[place] - back, first) for place, first in lowest.items() if first >= 0}
+        lowest = self._offsets(reader, topic_partitions, 0)
+        begins = {one: max(ends[one] - back, first) for one, first in lowest.items() if first >= 0}
         self._read(reader, rule, begins, ends)
         return ends
 
-    def _offsets(self, reader: Consumer, places: list[PartitionId], millis: int) -> dict[PartitionId, int]:
+    def _offsets(self, reader: Consumer, topic_partitions: list[PartitionId], millis: int) -> dict[PartitionId, int]:
         """Partition -> offset of its first record with that time, in ms since 1970, or a later one; -1: none."""
         deadline = Deadline(ASK_SECONDS)
-        asked = [TopicPartition(*place, millis) for place in places]
+        asked = [TopicPartition(*one, millis) for one in topic_partitions]
         found = query(lambda: reader.offsets_for_times(asked, timeout=deadline.remaining()), deadline)
         for one in found:
             if one.error is not None:
@@ -165,17 +165,17 @@ class Promoter(BackgroundThread):
         first_of: int | None = None,
     ) -> None:
         """Read points to `ends`, or of each partition only up to the first one under the plan `first_of`."""
-        reading = MessageReader(reader, {place: begin for place, begin in begins.items() if begin >= 0}, ends)
+        reading = MessageReader(reader, {one: begin for one, begin in begins.items() if begin >= 0}, ends)
         read = list[PartitionId]()
         while self._decides and not reading.done:
             self._add(rule, reading.poll(POLL_SECONDS))
             if first_of is not None:
-                begun = [place for place in reading.unread if rule.has_begun(first_of, place[1])]
+                begun = [one for one in reading.unread if rule.has_begun(first_of, one[1])]
                 reading.unread.difference_update(begun)
-                reader.pause([TopicPartition(*place) for place in begun])
+                reader.pause([TopicPartition(*one) for one in begun])
                 read += begun
             reading.require_progress(self._settings.bootstrap, self._settings.topics.accuracy)
-        reader.resume([TopicPartition(*place) for place in read])
+        reader.resume([TopicPartition(*one) for one in read])
 
     def _add(self, rule: PromotionRule, messages: list[Message]) -> None:
         for message in messages:

@@ -88,11 +88,11 @@ def unassigned_partitions(group: WatchedGroup, admin: Any) -> list[int]:
     if description.type is not ConsumerGroupType.CONSUMER or description.state is not ConsumerGroupState.STABLE:
         return []
     assigned = {
-        place.partition
+        topic_partition.partition
         for member in description.members
-        for places in (member.assignment, member.target_assignment)
-        for place in (places.topic_partitions if places is not None else ())
-        if place.topic == group.topic
+        for assignment in (member.assignment, member.target_assignment)
+        for topic_partition in (assignment.topic_partitions if assignment is not None else ())
+        if topic_partition.topic == group.topic
     }
     return sorted(set(topic.partitions) - assigned)
 

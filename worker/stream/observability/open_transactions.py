@@ -60,7 +60,7 @@ def ends_of(reader: Consumer, topic: str, partitions: Collection[int], timeout: 
     """
     queries = [TopicPartition(topic, partition, OFFSET_END) for partition in partitions]
     found = reader.offsets_for_times(queries, timeout=timeout) if queries else []
-    return {place.partition: place.offset for place in found if place.error is None}
+    return {one.partition: one.offset for one in found if one.error is None}
 
 
 class OpenTransactions:

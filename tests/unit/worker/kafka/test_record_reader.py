@@ -14,7 +14,7 @@ from driftway.worker.kafka.log_reader.records import RecordReader
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 
-PLACE = "t", 2
+TOPIC_PARTITION = "t", 2
 END_OF_LOG, NO_OFFSET = KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET
 
 
@@ -51,12 +51,12 @@ def offsets(reader: RecordReader) -> list[int] | None:
 
 
 def reading(*deliveries: PollResult, first: int = 0, end: int = 10) -> RecordReader:
-    return RecordReader(Deliveries(*deliveries), PLACE, first, end, raise_errors)
+    return RecordReader(Deliveries(*deliveries), TOPIC_PARTITION, first, end, raise_errors)
 
 
 def test_a_reader_starts_at_its_offset_and_stops_at_its_bound() -> None:
     fetcher = Deliveries(PollResult([records(3, 5)], []), PollResult([records(8, 9, 11)], []))
-    reader = RecordReader(fetcher, PLACE, 3, 10, raise_errors)
+    reader = RecordReader(fetcher, TOPIC_PARTITION, 3, 10, raise_errors)
     assert fetcher.sent == [{2: 3}]
     assert [offsets(reader), bool(reader.unread), offsets(reader), bool(reader.unread)] == [[3, 5], True, [8, 9], False]
     assert offsets(reader) is None
@@ -64,7 +64,7 @@ def test_a_reader_starts_at_its_offset_and_stops_at_its_bound() -> None:
 
 def test_an_empty_range_requests_nothing() -> None:
     fetcher = Deliveries()
-    assert not RecordReader(fetcher, PLACE, 4, 4, raise_errors).unread
+    assert not RecordReader(fetcher, TOPIC_PARTITION, 4, 4, raise_errors).unread
     assert fetcher.sent == []
 
 
@@ -99,6 +99,6 @@ def test_every_other_error_is_raised(found: Sequence[Records], offset: int) -> N
 
 
 def test_a_log_that_ends_before_the_first_offset_has_ended() -> None:
-    reader = RecordReader(Deliveries(PollResult([], [problem(NO_OFFSET)])), PLACE, 5, 10, ignore_out_of_range)
+    reader = RecordReader(Deliveries(PollResult([], [problem(NO_OFFSET)])), TOPIC_PARTITION, 5, 10, ignore_out_of_range)
     assert offsets(reader) is None
     assert reader.done

@@ -44,16 +44,16 @@ class ScriptedClient:
         assert len(self.now) <= n + 1
         return self.now[1:]
 
-    def seek(self, place: Any) -> None:
+    def seek(self, topic_partition: Any) -> None:
         if self.refuses:
             raise KafkaException(KafkaError(KafkaError._STATE))
-        self.client_calls.append(("seek", place.partition, place.offset))
+        self.client_calls.append(("seek", topic_partition.partition, topic_partition.offset))
 
-    def resume(self, places: Any) -> None:
-        self.client_calls += [("resume", place.partition, -1) for place in places]
+    def resume(self, topic_partitions: Any) -> None:
+        self.client_calls += [("resume", one.partition, -1) for one in topic_partitions]
 
-    def pause(self, places: Any) -> None:
-        self.client_calls += [("pause", place.partition, -1) for place in places]
+    def pause(self, topic_partitions: Any) -> None:
+        self.client_calls += [("pause", one.partition, -1) for one in topic_partitions]
 
 
 def consumer_of(consumer: Any) -> PartitionConsumer:
@@ -197,7 +197,7 @@ def test_a_seek_that_does_not_return_ends_the_process(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(calls, "end_process", ended)
     consumer = ScriptedClient()
-    consumer.seek = lambda place: go_on.wait(10)  # type: ignore[method-assign]
+    consumer.seek = lambda topic_partition: go_on.wait(10)  # type: ignore[method-assign]
     one = consumer_of(consumer)
     try:
         with pytest.raises(WorkerEnded):

@@ -47,8 +47,8 @@ def cut_at(sources: RestoreSources) -> int | None:
         or not sources.same_topic
     ):
         return None
-    end, place = min(sources.committed, sources.high), (context.settings.input, context.partition)
-    found = first_of_later_epoch(context.reader, *place, sources.low, end, read.epoch, context.deadline)
+    end, topic_partition = min(sources.committed, sources.high), (context.settings.input, context.partition)
+    found = first_of_later_epoch(context.reader, *topic_partition, sources.low, end, read.epoch, context.deadline)
     return sources.high if found is None and sources.committed > sources.high else found
 
 

@@ -117,13 +117,13 @@ def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCom
 
 def _with_offsets(context: RestoreContext, found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     """Add where the next row comes from, and where the rows to relearn end: committed offsets may lie in a gap."""
-    reader, place = context.reader, (context.settings.input, context.partition)
-    start = first_visible(reader, *place, found.position, context.deadline)[0]
+    reader, topic_partition = context.reader, (context.settings.input, context.partition)
+    start = first_visible(reader, *topic_partition, found.position, context.deadline)[0]
 
     def end_before(offset: int) -> int:
         if start >= offset:
             return found.position
-        return end_of_visible(reader, *place, start, offset, context.deadline)
+        return end_of_visible(reader, *topic_partition, start, offset, context.deadline)
 
     relearned_at, missing = end_before(found.committed), found.missing_outputs
     counted_at = relearned_at
