@@ -17,7 +17,7 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import commit_record_key
 from tests.broker.test_log_decides import BAD, SECONDS, Forger, outputs_of, require_audited, require_in_order
 from tests.broker.test_policies import learn, learned, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, committed_place, snapshots
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit, snapshots
 from tests.support.brokers import own_broker
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, read_all
@@ -95,7 +95,7 @@ def test_a_commit_whose_commit_record_hangs_is_valid(lenient_broker: str, hidden
     outputs = (
         {topic: write_open(scenario, topic, predictions(scenario, 500, 600))} if hidden else visible(scenario, 500, 600)
     )
-    record = CommitRecord(600, 500, committed_place(scenario)[1], outputs)
+    record = CommitRecord(600, 500, last_commit(scenario)[1], outputs)
     write_open(scenario, snapshots(scenario), [record.write()], commit_record_key(0))
     log = learn(scenario, 800, 1000)
     assert NOT_ENDED in log
@@ -118,7 +118,7 @@ def test_outputs_that_have_hung_for_many_commits_are_written_again(lenient_broke
     for first, last in [(500, 520), *((at, at + 10) for at in range(520, 560, 10))]:
         forger = Forger(scenario)
         forger.write(f"{scenario.prefix}.predictions", predictions(scenario, first, last))
-        forger.commit(CommitRecord(last, first, committed_place(scenario)[1], outputs | forger.flush()))
+        forger.commit(CommitRecord(last, first, last_commit(scenario)[1], outputs | forger.flush()))
         outputs = {}
     log = learn(scenario, 800, 1000)
     assert "writing the missing outputs again" in log

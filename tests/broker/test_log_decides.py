@@ -24,7 +24,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.wire.columns import ListColumn
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, committed_place, snapshots
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, last_commit, snapshots
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
@@ -125,7 +125,7 @@ def cut_out(scenario: FaultScenario, first: int, last: int, kept: Outputs | None
     aborted.write_outputs(outputs)
     spans |= aborted.flush()
     aborted.abort()
-    position = CommitRecord(last, first, committed_place(scenario)[1], spans)
+    position = CommitRecord(last, first, last_commit(scenario)[1], spans)
     Forger(scenario).commit(position)
     return position
 
@@ -216,7 +216,7 @@ def test_only_missing_outputs_are_written_again(kafka: str) -> None:
     first, last = spans[f"{scenario.prefix}.predictions"], unseen.flush()[f"{scenario.prefix}.predictions"]
     unseen.abort()
     outputs = {f"{scenario.prefix}.predictions": OffsetRange(first.first, last.last, 100)}
-    Forger(scenario).commit(CommitRecord(600, 500, committed_place(scenario)[1], outputs))
+    Forger(scenario).commit(CommitRecord(600, 500, last_commit(scenario)[1], outputs))
     learn(scenario, 800, 1000)
     require_same(scenario, once=range(1000))
     require_in_order(scenario)

@@ -20,7 +20,7 @@ from tests.broker.test_log_decides import (
     without,
 )
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, committed_place
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import committed_offset
 from tests.support.selection import slow_but
@@ -107,7 +107,7 @@ def test_a_transaction_marker_at_the_offset_of_an_output_does_not_count_as_outpu
     marker = forger.flush()[predictions].last + 1
     forger.abort()
     Forger(scenario).commit(
-        CommitRecord(501, 500, committed_place(scenario)[1], {predictions: OffsetRange(marker, marker, 1)})
+        CommitRecord(501, 500, last_commit(scenario)[1], {predictions: OffsetRange(marker, marker, 1)})
     )
     learn(scenario, 800, 1000)
     require_all_once(scenario)

@@ -27,7 +27,7 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
 from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
-from tests.broker.test_snapshot_damage import committed_place, flipped, point
+from tests.broker.test_snapshot_damage import flipped, last_commit, point
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, empty, produce, read_all
@@ -227,19 +227,19 @@ def joined(kafka: str, *more: str) -> FaultScenario:
 
 def damage(scenario: FaultScenario, first: int) -> None:
     """Damage all snapshots from input offset `first` on, as if the topic's disk had lost these blocks."""
-    topic, committed = f"{scenario.prefix}.snapshots", committed_place(scenario)[0]
+    topic, committed = f"{scenario.prefix}.snapshots", last_commit(scenario)[0]
     written = read_all(scenario.bootstrap, topic)
     empty(scenario.bootstrap, topic, 1)
-    keys, values, places = list[bytes | None](), list[bytes | None](), list[int]()
+    keys, values, state_offsets = list[bytes | None](), list[bytes | None](), list[int]()
     for record in written:
         header = read_snapshot_header(record.value or b"") if record.key == b"0.0" else None
         broken = header is not None and header.state_offset >= first
         keys.append(record.key)
         values.append(flipped(record.value or b"", -300) if broken else record.value)
-        places += [header.state_offset] if header is not None else []
+        state_offsets += [header.state_offset] if header is not None else []
     produce(scenario.bootstrap, topic, values, keys=keys)
     last = [record.offset for record in read_all(scenario.bootstrap, topic) if record.key == b"0.0"][-1]
-    point(scenario, committed, Pointer(last, 1, places[-1]))
+    point(scenario, committed, Pointer(last, 1, state_offsets[-1]))
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ def damage(scenario: RelearningScenario, first: int) -> None:
         f"{scenario.prefix}.snapshots",
         committed_offset(scenario.kafka, scenario.group, scenario.topic)[0],
     )
-    written, places = read_all(scenario.kafka, topic), list[int]()
+    written, state_offsets = read_all(scenario.kafka, topic), list[int]()
     empty(scenario.kafka, topic, 1)
     keys, values = list[bytes | None](), list[bytes | None]()
     for record in written:
@@ -210,11 +210,11 @@ def damage(scenario: RelearningScenario, first: int) -> None:
         broken = header is not None and header.state_offset >= first
         keys.append(record.key)
         values.append(flipped(record.value or b"", -300) if broken else record.value)
-        places += [header.state_offset] if header is not None else []
+        state_offsets += [header.state_offset] if header is not None else []
     produce(scenario.kafka, topic, values, keys=keys)
     last = next(CommitRecord.parse(one.value) for one in written[::-1] if one.key == b"0.position")
     newest = [record.offset for record in read_all(scenario.kafka, topic) if record.key == b"0.0"][-1]
-    pointer = Pointer(newest, 1, places[-1])
+    pointer = Pointer(newest, 1, state_offsets[-1])
     produce(scenario.kafka, topic, [replace(last, pointer=pointer).write()], keys=[b"0.position"])
     commit(scenario, committed, pointer.text())
 

@@ -21,7 +21,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders, passed_headers
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, committed_place
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
@@ -223,7 +223,7 @@ def test_missing_predictions_are_written_again_with_their_headers(kafka: str, na
     last = unseen.flush()[topic].last
     unseen.abort()
     first = last - 81  # 30 predictions, their commit marker, and 50 that are aborted
-    Forger(scenario).commit(CommitRecord(200, 120, committed_place(scenario)[1], {topic: OffsetRange(first, last, 80)}))
+    Forger(scenario).commit(CommitRecord(200, 120, last_commit(scenario)[1], {topic: OffsetRange(first, last, 80)}))
     fill_with_headers(scenario, 220)
     log = run_worker(scenario, "--pass-headers", names)
     assert "writing the missing outputs again" in log

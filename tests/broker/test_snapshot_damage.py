@@ -50,12 +50,12 @@ def new_scenario(kafka: str, *more: str) -> FaultScenario:
     create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
     learn(scenario, 0, 400, *EVERY_COMMIT, *more)
     learn_and_kill(scenario, 400, 700, *more)
-    offset, pointer = committed_place(scenario)
+    offset, pointer = last_commit(scenario)
     assert (offset, pointer.state_offset) == (700, 400)
     return scenario
 
 
-def committed_place(scenario: FaultScenario) -> tuple[int, Pointer]:
+def last_commit(scenario: FaultScenario) -> tuple[int, Pointer]:
     """The committed offset and its pointer."""
     offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
     pointer = Pointer.parse(metadata)
@@ -65,14 +65,14 @@ def committed_place(scenario: FaultScenario) -> tuple[int, Pointer]:
 
 def newest_chunks(scenario: FaultScenario) -> list[bytes]:
     """The chunks that the committed pointer names."""
-    _, pointer = committed_place(scenario)
+    _, pointer = last_commit(scenario)
     records = [r for r in read_all(scenario.bootstrap, snapshots(scenario)) if r.offset >= pointer.first]
     return [record.value or b"" for record in records[: pointer.chunks]]
 
 
 def replaced(scenario: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
     """Append `chunks` as a snapshot and commit a pointer to them at the group's current offset."""
-    offset, pointer = committed_place(scenario)
+    offset, pointer = last_commit(scenario)
     keys = [record_keys.chunk_key(0, number) for number in chunks]
     end = max((r.offset for r in read_all(scenario.bootstrap, snapshots(scenario), committed=False)), default=-1)
     produce(scenario.bootstrap, snapshots(scenario), list(chunks.values()), keys=keys)
@@ -127,7 +127,7 @@ def test_an_older_snapshot_is_used_if_the_newest_is_damaged_and_no_bit_differs(k
         learn(scenario, 700, 1000, *NEVER)
         auditor.await_all(1000)
     auditor.require(scenario.expected)
-    offset, healed = committed_place(scenario)
+    offset, healed = last_commit(scenario)
     assert offset == 1000
     assert healed.state_offset > 700, "the first commit wrote a new snapshot"
 
@@ -235,7 +235,7 @@ def test_a_snapshot_from_before_a_fresh_start_is_not_used(kafka: str) -> None:
     scenario = new_scenario(kafka)
     commit(scenario, 700)
     learn_and_kill(scenario, 700, 800, "--on-restore-failure", "reset")
-    _, newest = committed_place(scenario)
+    _, newest = last_commit(scenario)
     assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(scenario)))
     point(scenario, 800, dataclasses.replace(newest, chunks=2))
     assert "reset starts with an empty learner at 800" in refused(scenario)
@@ -256,7 +256,7 @@ def test_a_group_that_began_at_the_end_of_the_log_does_not_relearn_earlier_rows(
         )
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
-    _, newest = committed_place(scenario)
+    _, newest = last_commit(scenario)
     point(scenario, 400, dataclasses.replace(newest, first=100_000))
     learn(scenario, 400, 410)  # it uses the older snapshot of this history
     assert predicted(scenario).keys() == {(0, offset) for offset in range(300, 410)}
@@ -299,7 +299,7 @@ def test_rows_after_the_end_where_a_group_began_are_not_skipped_if_retention_tak
 def test_a_history_that_began_with_a_kept_learner_is_not_relearned_from_its_first_row(kafka: str) -> None:
     """The history's mark is at 0, but its learner had already learned other rows."""
     scenario = learned(kafka)
-    point(scenario, 5000, committed_place(scenario)[1])
+    point(scenario, 5000, last_commit(scenario)[1])
     learn(scenario, 500, 600, *EARLIEST)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)) if r.key == b"0.history")
     point(scenario, 600, Pointer(end, 9, 600))

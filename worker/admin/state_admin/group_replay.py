@@ -131,17 +131,17 @@ def worker_pieces(begin: ReplayStart, run: PlanRun[Model], progress: Progress) -
         The rows cannot be read.
     """
     source, first, base = begin.source, begin.first, begin.state.begin
-    place = source.pointer
-    if place is not None and first <= place.state_offset <= begin.end:
-        with closing(replayed(source, run, first, place.state_offset, base, progress)) as pieces:
+    pointer = source.pointer
+    if pointer is not None and first <= pointer.state_offset <= begin.end:
+        with closing(replayed(source, run, first, pointer.state_offset, base, progress)) as pieces:
             yield from pieces
-        found = first_difference(read_snapshot(source, place).saved, run.model.save())
+        found = first_difference(read_snapshot(source, pointer).saved, run.model.save())
         if found is not None:
             raise CannotRestore(
-                f"what the workers predicted cannot be repeated: at offset {place.state_offset} of {source} the replay "
-                f"has another state than their snapshot: {found}"
+                f"what the workers predicted cannot be repeated: at offset {pointer.state_offset} of {source} the "
+                f"replay has another state than their snapshot: {found}"
             )
-        first = base = place.state_offset
+        first = base = pointer.state_offset
     yield from replayed(source, run, first, begin.end, base, progress)
 
 

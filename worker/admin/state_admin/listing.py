@@ -37,7 +37,7 @@ class StoredSnapshot:
 
     Parameters
     ----------
-    place : Pointer
+    pointer : Pointer
         Its location in the topic, and the input offset that its state stands at.
     nbytes : int
         Total size of its chunks.
@@ -53,7 +53,7 @@ class StoredSnapshot:
         What its state has read of the input.
     """
 
-    place: Pointer
+    pointer: Pointer
     nbytes: int
     written: int
     rows: int | None = None
@@ -64,7 +64,7 @@ class StoredSnapshot:
     @property
     def state_offset(self) -> int:
         """Input offset of the state: all rows before it have been learned."""
-        return self.place.state_offset
+        return self.pointer.state_offset
 
 
 @dataclass(frozen=True)
@@ -172,16 +172,16 @@ class SnapshotList:
         return History(mark, tuple(snapshots), over, tuple(adoptions[number] for number in sorted(adoptions)))
 
     def _complete(self, chunks: list[Any], drawn: SnapshotHeader, nbytes: int) -> None:
-        place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)
+        pointer = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)
         written = chunks[-1].timestamp()[1]
         try:
             contents = snapshot.parse(b"".join(chunk.value() or b"" for chunk in chunks))
             plan = ModelPlan.of_header(StoredFields(contents.header, snapshot.HEADER))
             learners = _learners(StoredFields(contents.identity, "model"), 0 if plan is None else plan.warm_model)
         except (BadSnapshot, Malformed) as error:
-            self.found.append(StoredSnapshot(place, nbytes, written, problem=str(error)))
+            self.found.append(StoredSnapshot(pointer, nbytes, written, problem=str(error)))
             return
-        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners, read=drawn.read))
+        self.found.append(StoredSnapshot(pointer, nbytes, written, contents.saved.rows, learners, read=drawn.read))
 
 
 def _learners(identity: StoredFields, warm_model: int | None) -> tuple[str, ...]:

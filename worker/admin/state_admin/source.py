@@ -142,7 +142,7 @@ def find_partitions(
     return found
 
 
-def read_snapshot(source: GroupPartition, place: Pointer) -> ModelFile:
+def read_snapshot(source: GroupPartition, pointer: Pointer) -> ModelFile:
     """Read a snapshot from its topic.
 
     Raises
@@ -155,7 +155,7 @@ def read_snapshot(source: GroupPartition, place: Pointer) -> ModelFile:
     topic = source.settings.topics.snapshots
     with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
         try:
-            chunks = read_chunks(reader, topic, source.partition, place, Deadline(ASK_SECONDS))
+            chunks = read_chunks(reader, topic, source.partition, pointer, Deadline(ASK_SECONDS))
         except DamagedSnapshot as error:
             raise Failure(str(error)) from None
-    return unpack(b"".join(chunks), f"the snapshot at {topic}/{source.partition}@{place.first}")
+    return unpack(b"".join(chunks), f"the snapshot at {topic}/{source.partition}@{pointer.first}")

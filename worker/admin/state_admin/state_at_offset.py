@@ -111,14 +111,14 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
     notes = ["a newer history has begun, but has committed nothing yet"] if history.superseded else []
     older = sorted(
         (one for one in history.snapshots if one.state_offset <= offset),
-        key=lambda one: (one.state_offset, one.place.first),
+        key=lambda one: (one.state_offset, one.pointer.first),
         reverse=True,
     )
     for one in older:
         if one.state_offset < min(source.low, offset):
             break
         try:
-            file = read_snapshot(source, one.place)
+            file = read_snapshot(source, one.pointer)
             model = file.model(source.form)
         except UsageFailure:
             raise
@@ -173,7 +173,7 @@ def _from_start(
     require_start(source, history, offset, first, notes)
     if began is None or first is None:
         raise _refusal(source, offset, "no snapshot describes its learners", first, notes)
-    file = read_snapshot(source, first.place)
+    file = read_snapshot(source, first.pointer)
     settings, given = file.settings(source.form), source.settings.model.warm
     if file.plan is not None:
         reason = "its models were changed before its first snapshot, and the earlier models are not known"

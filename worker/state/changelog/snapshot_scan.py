@@ -107,7 +107,7 @@ class SnapshotScan:
     @property
     def candidates(self) -> list[Pointer]:
         """The complete snapshots found, the one with the fewest rows to relearn first."""
-        return sorted(self._found, key=lambda place: (place.state_offset, place.first), reverse=True)
+        return sorted(self._found, key=lambda one: (one.state_offset, one.first), reverse=True)
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Process the next record."""
@@ -133,10 +133,10 @@ class SnapshotScan:
         group = self._assembler.take(offset, key, value or b"")
         if group is None or group.header is None:
             return
-        place = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
-        self.newest = place, group.header.read
-        if self.least <= place.state_offset <= self.most:
-            self._found = [*self.candidates[: MAX_CANDIDATES - 1], place]
+        pointer = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
+        self.newest = pointer, group.header.read
+        if self.least <= pointer.state_offset <= self.most:
+            self._found = [*self.candidates[: MAX_CANDIDATES - 1], pointer]
 
 
 def scan_snapshots(

@@ -83,7 +83,7 @@ def test_chunks_are_assembled_in_order() -> None:
     a, b, c = (chunk_key(3, 0), whole[:i]), (chunk_key(3, 1), whole[i:j]), (chunk_key(3, 2), whole[j:])
     (found,) = listing_of(a, b, (commit_record_key(3), b"1"), c).found
     assert isinstance(found, StoredSnapshot)
-    assert (found.place, found.nbytes, found.rows) == (Pointer(10, 3, 50), len(whole), 50)
+    assert (found.pointer, found.nbytes, found.rows) == (Pointer(10, 3, 50), len(whole), 50)
     for broken, orphans in (((a, b), 2), ((a, c), 2), ((b, c), 2), ((a, b, a), 3), ((c, a), 2)):
         listing = listing_of(*broken)
         assert (listing.found, listing.orphans) == ([], orphans)
@@ -121,9 +121,9 @@ def test_the_present_history_is_that_of_the_committed_snapshot() -> None:
         listing.present(Pointer(12, 1, 20)),
         listing.present(None),
     )
-    assert (first.mark, first.began, [one.place.first for one in first.snapshots]) == (None, 0, [10])
-    assert (second.began, [one.place.first for one in second.snapshots]) == (15, [12, 13])
-    assert (third.began, [one.place.first for one in third.snapshots]) == (None, [15, 16])
+    assert (first.mark, first.began, [one.pointer.first for one in first.snapshots]) == (None, 0, [10])
+    assert (second.began, [one.pointer.first for one in second.snapshots]) == (15, [12, 13])
+    assert (third.began, [one.pointer.first for one in third.snapshots]) == (None, [15, 16])
     assert third.mark == HistoryMark(14, None, NOW + 14)
     assert (first.superseded, second.superseded, third.superseded) == (True, True, False)
     assert listing.present(Pointer(16, 1, 40)) == third
@@ -189,9 +189,9 @@ def test_by_default_the_committed_snapshot_is_read(monkeypatch: pytest.MonkeyPat
     with_past(monkeypatch, found(20), found(40), found(60))
     offsets: list[Any] = []
 
-    def read(_source: GroupPartition, place: Pointer) -> Any:
-        offsets.append(place.state_offset)
-        if place.state_offset == 40:
+    def read(_source: GroupPartition, pointer: Pointer) -> Any:
+        offsets.append(pointer.state_offset)
+        if pointer.state_offset == 40:
             raise Failure("it is damaged")
         model = Model(MODEL, 3)
         return type("File", (), {"model": lambda _self, _form: model, "saved": model.save()})()
@@ -218,7 +218,7 @@ def test_a_newer_history_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
         state_at(source(pointer=Pointer(20, 1, 20)), 22)
 
 
-def broken(_source: GroupPartition, _place: Pointer) -> Any:
+def broken(_source: GroupPartition, _pointer: Pointer) -> Any:
     raise Failure("it is damaged")
 
 

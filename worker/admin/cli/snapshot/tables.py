@@ -62,15 +62,15 @@ def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
         entries.append(
             {
                 "kind": "snapshot",
-                "record": one.place.first,
-                "chunks": one.place.chunks,
+                "record": one.pointer.first,
+                "chunks": one.pointer.chunks,
                 "offset": one.state_offset,
                 "rows": one.rows,
                 "learners": list(one.learners),
                 "bytes": one.nbytes,
                 "written": one.written,
                 "problem": one.problem,
-                "committed": source.pointer is not None and source.pointer.first == one.place.first,
+                "committed": source.pointer is not None and source.pointer.first == one.pointer.first,
             }
         )
     return {

@@ -140,13 +140,13 @@ class RestoreSources:
 
     def from_older_snapshot(self, reason: str) -> RestoreResult | None:
         """Load an older snapshot of the same history. Compaction may delete it, so no pointer: a new one is due."""
-        for place in (one for one in self._scan_older().candidates if one != self.pointer):
+        for pointer in (one for one in self._scan_older().candidates if one != self.pointer):
             try:
-                model, read = self._load(place)
+                model, read = self._load(pointer)
             except BadSnapshot:
                 continue
-            note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            older = RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
+            note = f"{reason}; relearning from the older snapshot at offset {pointer.state_offset}"
+            older = RestoreResult(model, pointer.state_offset, self.committed, None, note, decided=True, read=read)
             if (found := self._with_adoptions(older)) is not None:
                 return found
         return None
@@ -227,13 +227,13 @@ class RestoreSources:
         """Whether the input is known to be the topic of the last commit."""
         return self.context.ids.input is not None and self.last.input_read.topic == self.context.ids.input
 
-    def _load(self, place: Pointer) -> tuple[Model, InputRead | None]:
+    def _load(self, pointer: Pointer) -> tuple[Model, InputRead | None]:
         """Load a snapshot into a new model; return that, and what its state has read of the input."""
         topic = self.context.settings.topics.snapshots
-        blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
+        blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, pointer, self.context.deadline))
         found = snapshot.read_planned(blob, self.context.make_model)
-        if found.offset != place.state_offset:
-            raise DamagedSnapshot(f"the snapshot is at offset {found.offset}, its pointer at {place.state_offset}")
+        if found.offset != pointer.state_offset:
+            raise DamagedSnapshot(f"the snapshot is at offset {found.offset}, its pointer at {pointer.state_offset}")
         return found.model, None if found.header is None else found.header.read
 
     def _with_adoptions(self, found: RestoreResult) -> RestoreResult | None:
