@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
-from driftway.learners.other_tasks.ids import place_of
+from driftway.learners.other_tasks.ids import index_of
 
 
 class Clusters(NamedTuple):
@@ -57,7 +57,7 @@ def estimate(u: int, i: int, g: int, h: int, memory: Any) -> float:
 @fragment
 def rate(x: Array, _p: Any, memory: Clusters) -> float:
     """The predicted rating; if one of the ids is unknown, the mean of the other one. Shapes: x f8[2]."""
-    u, i = place_of(x[0], memory.g.shape[0]), place_of(x[1], memory.h.shape[0])
+    u, i = index_of(x[0], memory.g.shape[0]), index_of(x[1], memory.h.shape[0])
     return estimate(u, i, memory.g[u] if u >= 0 else -1, memory.h[i] if i >= 0 else -1, memory)
 
 
@@ -67,7 +67,7 @@ def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Cluste
 
     docs/algorithms/other_tasks.md#online_mf. Earlier ratings stay in the clusters in which they were counted.
     """
-    u, i = place_of(x[0], memory.g.shape[0]), place_of(x[1], memory.h.shape[0])
+    u, i = index_of(x[0], memory.g.shape[0]), index_of(x[1], memory.h.shape[0])
     if u < 0 or i < 0 or not count_in(u, i, y, memory):
         memory.skipped[0] += 1
         return

@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     number,
 )
 from driftway.learners.numeric.vectors import dot
-from driftway.learners.other_tasks.ids import place_of
+from driftway.learners.other_tasks.ids import index_of
 
 
 class OMTLPerceptron(Learner):
@@ -77,7 +77,7 @@ class OMTLPerceptronState(NamedTuple):
 @fragment
 def score(x: Array, _p: OMTLPerceptronNumbers, memory: OMTLPerceptronState) -> float:
     """The score of the row's task, or 0 if there is no such task. Shapes: x f8[1 + c]."""
-    k = place_of(x[0], memory.weight.shape[0])
+    k = index_of(x[0], memory.weight.shape[0])
     return dot(memory.weight[k], x[1:]) if k >= 0 else 0.0
 
 
@@ -87,7 +87,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: OMTLPerceptronNumbers, 
 
     docs/algorithms/other_tasks.md#omtl_perceptron.
     """
-    weight, k = memory.weight, place_of(x[0], memory.weight.shape[0])
+    weight, k = memory.weight, index_of(x[0], memory.weight.shape[0])
     if k < 0 or not math.isfinite(s):
         memory.skipped[0] += 1
     elif y * s <= 0.0:

@@ -23,7 +23,7 @@ from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.numeric.random import Words, normal, seed
 from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 from driftway.learners.other_tasks.clusters import Clusters, rate, regroup
-from driftway.learners.other_tasks.ids import place_of
+from driftway.learners.other_tasks.ids import index_of
 
 FACTORS, COCLUSTER = "factors", "cocluster"
 DEVIATION = 0.1
@@ -108,7 +108,7 @@ def begin_factors(generator: Words, factors: Array) -> None:
 @fragment
 def multiply_factors(x: Array, _p: OnlineMF.Params, memory: OnlineMFState) -> float:
     """The predicted rating, or the mean if one of the ids is unknown. Shapes: x f8[2]."""
-    u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
+    u, i = index_of(x[0], memory.U.shape[0]), index_of(x[1], memory.V.shape[0])
     s = memory.mean[0]
     if u >= 0 and i >= 0:
         s += memory.of_user[u] + memory.of_item[i] + dot(memory.U[u], memory.V[i])
@@ -121,7 +121,7 @@ def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Param
 
     Shapes: x f8[2]. docs/algorithms/other_tasks.md#online_mf. A row that would overflow changes nothing.
     """
-    u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
+    u, i = index_of(x[0], memory.U.shape[0]), index_of(x[1], memory.V.shape[0])
     if u < 0 or i < 0:
         memory.skipped[0] += 1
         return

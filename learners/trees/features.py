@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, kernel, scratch
 from driftway.learners.numeric.random import Words, randint
-from driftway.learners.other_tasks.ids import place_of
+from driftway.learners.other_tasks.ids import index_of
 from driftway.learners.preprocessing import standardizer
 from driftway.learners.preprocessing.standardizer import (
     ENTERS,
@@ -50,8 +50,8 @@ def read(raw: Array, known: Statistics, row: Row) -> None:
     wild = WILD if known.rows[0] >= STEADY else math.inf
     for j in range(raw.shape[0]):
         if row.nominal[j] > 0.0:
-            place = place_of(raw[j], VALUES - 1)
-            row.x[j], row.z[j], row.scale[j] = (place if place >= 0 else VALUES - 1), 0.0, 1.0
+            category = index_of(raw[j], VALUES - 1)
+            row.x[j], row.z[j], row.scale[j] = (category if category >= 0 else VALUES - 1), 0.0, 1.0
         else:
             deviation = math.sqrt(known.squares[j] / before)
             off = in_deviations(raw[j] - known.mean[j], deviation)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Header, Headers, chosen_headers
-from driftway.worker.wire.json_tokens.text_values import as_number, truth_in, truth_places
+from driftway.worker.wire.json_tokens.text_values import as_number, truth_in, truth_indices
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Floats, Integers
@@ -111,7 +111,7 @@ class Target:
             # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
             if word == known if isinstance(known, str) else _as_float(word) == float(known):
                 return float(k)
-        k = truth_places(self.labels)[truth_in(word)] if isinstance(word, str) and truth_in(word) >= 0 else -1
+        k = truth_indices(self.labels)[truth_in(word)] if isinstance(word, str) and truth_in(word) >= 0 else -1
         if k >= 0:
             return float(k)
         given = json.dumps(value) if not isinstance(value, dict | list) else "given"

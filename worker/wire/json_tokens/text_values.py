@@ -40,7 +40,7 @@ def truth_in(text: str) -> int:
     return next((k for k, words in enumerate(TRUTH_WORDS) if word in words), -1)
 
 
-def truth_places(names: Sequence[str]) -> tuple[int, int]:
-    """Return the places of the names for false and true if there are no other names and one for each; else -1, -1."""
+def truth_indices(names: Sequence[str]) -> tuple[int, int]:
+    """Return the indices of the names for false and true if there are no other names and one for each; else -1, -1."""
     found = [truth_in(name) for name in names]
     return (found.index(0), found.index(1)) if sorted(found) == [0, 1] else (-1, -1)

@@ -1,4 +1,4 @@
-"""Values of a batch by event and place: the kind of each, its number, and the bounds of its text."""
+"""Values of a batch by event and field: the kind of each, its number, and the bounds of its text."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LARGEST_EXACT = 2.0**53
 
 
 MOST_KEPT = 1 << 22
-"""Most bytes kept per partition: 5,000 events of 30 places."""
+"""Most bytes kept per partition: 5,000 events of 30 fields."""
 
 
 class CellTable(NamedTuple):
-    """n events by m places."""
+    """n events by m fields."""
 
     kind: NDArray[np.uint8]
     """u1[n, m]."""
@@ -53,17 +53,17 @@ class CellBuffer:
 
     Parameters
     ----------
-    places : int
-        Number of places, m.
+    fields : int
+        Number of fields, m.
     """
 
-    def __init__(self, places: int) -> None:
-        self._kept, self._places = CellTable.of(0, places), places
+    def __init__(self, fields: int) -> None:
+        self._kept, self._fields = CellTable.of(0, fields), fields
 
     def cells(self, n: int) -> CellTable:
         """Return cells of n events, all NOTHING; those of the previous call must no longer be used."""
         if n > len(self._kept.kind):
-            made = CellTable.of(n, self._places)
+            made = CellTable.of(n, self._fields)
             if sum(column.nbytes for column in made) > MOST_KEPT:
                 return made
             self._kept = made

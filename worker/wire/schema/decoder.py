@@ -90,22 +90,22 @@ class SchemaDecoder:
         from driftway.worker.wire.schema.conversion.row_columns import ColumnConverter
 
         self.schema, self._loads, self._dumps, self._exactly = schema, loads, dumps, exactly
-        self._places = {path: j for j, path in enumerate(schema.sources)}
-        self._feature_places = [
-            self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW
+        self._field_of = {path: j for j, path in enumerate(schema.sources)}
+        self._feature_fields = [
+            self._field_of[path] for path in {feature.path for feature in schema.features} if path.source == ROW
         ]
-        self._id_and_label = [self._places[schema.id], self._places[schema.label]]
+        self._id_and_label = [self._field_of[schema.id], self._field_of[schema.label]]
         self._by_digits = [
-            self._places[path]
+            self._field_of[path]
             for path in {schema.label, *(feature.path for feature in schema.features if feature.kind in BY_DIGITS)}
         ]
-        self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
-        self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
+        self._decimals = _decimal_fields(schema, target, self._field_of) if loads is parse_json else {}
+        self._hashed = {self._field_of[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
         self._field_index = build_index(schema, bool(self._decimals)) if scanned else None
-        self._cell_buffer = CellBuffer(len(self._places) + bool(self._decimals))
-        self._decimal_reader = DecimalReader(self._decimals, len(self._places)) if self._decimals else None
-        self._converter = ColumnConverter(schema, target, self._places)
+        self._cell_buffer = CellBuffer(len(self._field_of) + bool(self._decimals))
+        self._decimal_reader = DecimalReader(self._decimals, len(self._field_of)) if self._decimals else None
+        self._converter = ColumnConverter(schema, target, self._field_of)
 
     def decode(self, records: Records, late: bool = False) -> Decoded:
         """Decode records; unusable events get a reason that names the field, however calls split the records.
@@ -121,7 +121,7 @@ class SchemaDecoder:
             text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
         else:
             text, plain = fields.scan_fields(records.values, self._field_index, cells)
-            fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
+            fields.find_ids(cells, self._field_of[self.schema.id], text, ids, plain)
             if self._decimal_reader is not None:
                 self._decimal_reader.read(cells, text, plain)
         reasons: dict[int, str] = {}
@@ -144,7 +144,7 @@ class SchemaDecoder:
 
     def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
-        found: NDArray[np.bool_] = (cells.kind[:, self._feature_places] == NOTHING).all(axis=1)
+        found: NDArray[np.bool_] = (cells.kind[:, self._feature_fields] == NOTHING).all(axis=1)
         found &= (cells.kind[:, self._id_and_label] > NULL).all(axis=1)
         return found
 
@@ -169,8 +169,8 @@ class SchemaDecoder:
         return None if found is ABSENT else found
 
     def _values_of(self, event: Any) -> dict[int, Any]:
-        """Return place -> value of all paths into an event."""
-        found = {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+        """Return field -> value of all paths into an event."""
+        found = {j: self._value_of(event, path) for path, j in self._field_of.items() if path.source in (ROW, ENVELOPE)}
         for j, steps in self._decimals.items():
             found[j] = decimal_in(found[j], None if steps is None else schema_at(event.get(CONNECT_SCHEMA), steps))
         return found
@@ -203,7 +203,7 @@ class SchemaDecoder:
         nested: Nested,
     ) -> None:
         """Write values from the records' keys, headers or timestamps."""
-        j = self._places[path]
+        j = self._field_of[path]
         if path.source == TIMESTAMP:
             stamps = np.asarray(records.timestamps, np.float64)
             cells.kind[:, j] = np.where(stamps < 0, NOTHING, NUMBER)  # -1: the producer gave none
@@ -277,25 +277,27 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
     return look_up(event, steps) if found is ABSENT else found
 
 
-def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]) -> dict[int, tuple[str, ...] | None]:
-    """Return the places where decimals of Kafka Connect are numbers.
+def _decimal_fields(
+    schema: EventSchema, target: Target, field_of: dict[Path, int]
+) -> dict[int, tuple[str, ...] | None]:
+    """Return the fields where decimals of Kafka Connect are numbers.
 
-    Place -> the steps to its field in an event's Connect schema if texts are numbers there; None: only objects are.
+    Field -> the steps to it in an event's Connect schema if texts are numbers there; None: only objects are.
     """
     if not schema.knows_spellings or not schema.envelope:
         return {}
     roots = {ROW: (AFTER,) if schema.envelope == DEBEZIUM else (), ENVELOPE: ()}
     read = [(feature.path, feature.kind == NUMBERS) for feature in schema.features if feature.kind != TIME]
     read = [*read, (schema.label, target.task == REGRESSION)]
-    found: dict[int, tuple[str, ...] | None] = {places[path]: None for path, _ in read if path.source in roots}
+    found: dict[int, tuple[str, ...] | None] = {field_of[path]: None for path, _ in read if path.source in roots}
     numbers = [path for path, number in read if number and path.source in roots]
-    return found | {places[path]: roots[path.source] + path.steps for path in numbers}
+    return found | {field_of[path]: roots[path.source] + path.steps for path in numbers}
 
 
 def build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex | None:
-    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places.
+    """Index the names on the paths to all fields; None if a path is too long for a kernel, or leads to two fields.
 
-    With `connect_schema`, one more place is that of the event's Connect schema.
+    With `connect_schema`, one more field is that of the event's Connect schema.
     """
     from driftway.worker.wire.schema.field_index import DEEPEST, NO_NAME, build_field_index
 
@@ -303,13 +305,13 @@ def build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex
     roots = ways_in.get(schema.envelope, [()])
     around: list[tuple[str, ...]] = [(), (PAYLOAD,)]
     ways: list[tuple[tuple[str, ...], int]] = [((CONNECT_SCHEMA,), len(schema.sources))] if connect_schema else []
-    for place, path in enumerate(schema.sources):
+    for field, path in enumerate(schema.sources):
         if path.source in (ROW, ENVELOPE):
-            ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]
-    id_place = schema.sources.index(schema.id)
+            ways += [(root + path.steps, field) for root in (roots if path.source == ROW else around)]
+    id_field = schema.sources.index(schema.id)
     others = (schema.label, schema.time, *(feature.path for feature in schema.features))
     longest = max((len(steps) for steps, _ in ways), default=0)
     unique = len({steps for steps, _ in ways}) == len(ways)
     if longest > DEEPEST or not unique:
         return None
-    return build_field_index(ways, roots, NO_NAME if schema.id in others else id_place)
+    return build_field_index(ways, roots, NO_NAME if schema.id in others else id_field)

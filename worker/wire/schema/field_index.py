@@ -1,4 +1,4 @@
-"""Index of the names on the paths to all places of a schema, for look-up in kernels."""
+"""Index of the names on the paths to all fields of a schema, for look-up in kernels."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class FieldIndex(NamedTuple):
     """i8[nodes, slots]: hash tables of name numbers with linear probing; NO_NAME ends the search."""
     child: Integers
     """i8[k]: node of the object that the name leads to, or NO_NAME."""
-    place: Integers
-    """i8[k]: place of the schema whose value has this name, or NO_NAME."""
+    field: Integers
+    """i8[k]: the schema's field that has this name, or NO_NAME."""
     seen: Integers
-    """i8[k], written by the scanner: the last event that had the name, where `place` is NO_NAME."""
+    """i8[k], written by the scanner: the last event that had the name, where `field` is NO_NAME."""
     owner: Integers
     """i8[k + 1]: node that has the name; NO_NAME for entry k, which is no name."""
     next: Integers
@@ -47,7 +47,7 @@ class FieldIndex(NamedTuple):
     row: int
     """Node whose object is the row; an event has exactly one."""
     id_only: int
-    """Place of the id if nothing else is read there, so that its value does not matter; otherwise NO_NAME."""
+    """Field of the id if nothing else is read there, so that its value does not matter; otherwise NO_NAME."""
 
 
 def build_field_index(
@@ -57,22 +57,22 @@ def build_field_index(
 
     Parameters
     ----------
-    ways : sequence of (steps, place)
-        Paths from the event's outermost object; several may lead to one place.
+    ways : sequence of (steps, field)
+        Paths from the event's outermost object; several may lead to one field.
     roots : sequence of steps
         Possible paths of the row; () alone: the event is the row.
     id_only : int
         See `FieldIndex`.
     """
     nodes: list[dict[str, int]] = [{}]
-    names, child, place = list[str](), list[int](), list[int]()
+    names, child, field = list[str](), list[int](), list[int]()
 
     def enter(node: int, step: str) -> int:
         if step not in nodes[node]:
             nodes[node][step] = len(names)
             names.append(step)
             child.append(NO_NAME)
-            place.append(NO_NAME)
+            field.append(NO_NAME)
         return nodes[node][step]
 
     def node_at(steps: tuple[str, ...]) -> int:
@@ -89,7 +89,7 @@ def build_field_index(
     for *above, step in roots[1:]:
         child[enter(node_at(tuple(above)), step)] = row
     for steps, number in ways:
-        place[enter(node_at(steps[:-1]), steps[-1])] = number
+        field[enter(node_at(steps[:-1]), steps[-1])] = number
     texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
     text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
@@ -100,8 +100,8 @@ def build_field_index(
     owners = np.array([*(owner[name] for name in range(k)), NO_NAME], np.int64)
     _enter(text, bounds, owners[:k], table)
     tried = np.full(k + 1, k, np.int64)
-    places = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64)
-    return FieldIndex(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row, id_only)
+    fields = np.array(child, np.int64), np.array(field, np.int64), np.zeros(k, np.int64)
+    return FieldIndex(text, bounds, table, *fields, owners, tried, np.zeros(DEEPEST, np.int64), row, id_only)
 
 
 @fragment

@@ -44,9 +44,9 @@ def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tupl
     values : BytesColumn
         n events.
     tree : FieldIndex
-        The schema's names, which lead to m places.
+        The schema's names, which lead to m fields.
     cells : CellTable
-        n events by m places, all NOTHING; written.
+        n events by m fields, all NOTHING; written.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
     p = skip(text, p)
     if text[p] != OPEN:
         return NOWHERE
-    node, depth, last = 0, 0, tree.place.shape[0]
+    node, depth, last = 0, 0, tree.field.shape[0]
     rows = 1 if tree.row == 0 else 0
     p = skip(text, p + ONE)
     ended = text[p] == CLOSE
@@ -110,17 +110,17 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
             if name == NO_NAME:
                 p = pass_over(text, p)
             else:
-                child, place = int(tree.child[name]), int(tree.place[name])
-                if tree.seen[name] == i if place == NO_NAME else cells.kind[i, place] != NOTHING:
+                child, field = int(tree.child[name]), int(tree.field[name])
+                if tree.seen[name] == i if field == NO_NAME else cells.kind[i, field] != NOTHING:
                     return NOWHERE
-                if place == NO_NAME:
+                if field == NO_NAME:
                     tree.seen[name] = i
                 if child != NO_NAME and text[p] == OPEN_LIST:
                     return NOWHERE  # a step may be an index into the list
                 if child != NO_NAME and text[p] == OPEN:
-                    if place != NO_NAME:
-                        cells.kind[i, place] = NESTED
-                        cells.start[i, place] = np.int64(p)
+                    if field != NO_NAME:
+                        cells.kind[i, field] = NESTED
+                        cells.start[i, field] = np.int64(p)
                     rows += child == tree.row
                     tree.stack[depth] = node
                     depth += 1
@@ -128,7 +128,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
                     entered = True
                     p = skip(text, p + ONE)
                 else:
-                    p = pass_over(text, p) if place == NO_NAME else _value(text, p, cells, i, place, tree)
+                    p = pass_over(text, p) if field == NO_NAME else _value(text, p, cells, i, field, tree)
             if p == NOWHERE:
                 return NOWHERE
         ended = False
@@ -165,46 +165,46 @@ def _name(text: Text, p: np.uint64, tree: FieldIndex, node: int, last: int) -> t
 
 
 @fragment
-def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int, tree: FieldIndex) -> np.uint64:
+def _value(text: Text, p: np.uint64, cells: CellTable, i: int, field: int, tree: FieldIndex) -> np.uint64:
     """Read a value into a cell; return the position after it, or NOWHERE."""
     if text[p] == QUOTE:
         end = any_string(text, p)
-        cells.kind[i, place] = TEXT
-        cells.start[i, place] = np.int64(p + ONE)
-        cells.end[i, place] = np.int64(end - ONE)
+        cells.kind[i, field] = TEXT
+        cells.start[i, field] = np.int64(p + ONE)
+        cells.end[i, field] = np.int64(end - ONE)
         return end
     if text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
         end, number = read_number(text, p)
-        if end == NOWHERE and place == tree.id_only:
+        if end == NOWHERE and field == tree.id_only:
             end = number_end(text, p)
-        cells.kind[i, place] = NUMBER
-        cells.number[i, place] = number
-        cells.start[i, place] = np.int64(p)
+        cells.kind[i, field] = NUMBER
+        cells.number[i, field] = number
+        cells.start[i, field] = np.int64(p)
         return end
     if text[p] == OPEN or text[p] == OPEN_LIST:
-        cells.kind[i, place] = NESTED
-        cells.start[i, place] = np.int64(p)
+        cells.kind[i, field] = NESTED
+        cells.start[i, field] = np.int64(p)
         return pass_over(text, p)
     eight = load8(text, p) & FOUR_BYTES
-    cells.kind[i, place] = NULL if eight == tokens.NULL else TRUE if eight == tokens.TRUE else FALSE
+    cells.kind[i, field] = NULL if eight == tokens.NULL else TRUE if eight == tokens.TRUE else FALSE
     return literal(text, p)
 
 
 @kernel
-def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
+def find_ids(cells: CellTable, field: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
     """Write bounds of the JSON text of each event's id, i8[2, n]: a text, a number, or a null if there is no id.
 
     Any other id may be written differently than in the event, so that event is marked as not plain.
     """
     null = len(text) - SPARE
     for i in range(plain.shape[0]):
-        kind = cells.kind[i, place]
+        kind = cells.kind[i, field]
         ids[0, i], ids[1, i] = null, null + 4
         if plain[i] and kind == TEXT:
-            ids[0, i], ids[1, i] = cells.start[i, place] - 1, cells.end[i, place] + 1
+            ids[0, i], ids[1, i] = cells.start[i, field] - 1, cells.end[i, field] + 1
         elif plain[i] and kind == NUMBER:
-            end = number_end(text, np.uint64(cells.start[i, place]))
-            ids[0, i], ids[1, i] = cells.start[i, place], np.int64(end)
+            end = number_end(text, np.uint64(cells.start[i, field]))
+            ids[0, i], ids[1, i] = cells.start[i, field], np.int64(end)
             plain[i] = end != NOWHERE
         elif kind > NULL:
             plain[i] = False

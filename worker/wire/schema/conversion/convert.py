@@ -24,7 +24,7 @@ from driftway.worker.wire.json_tokens.decimals import (
     read_number,
 )
 from driftway.worker.wire.json_tokens.text_values import NUMBER as NUMBER_IN_TEXT
-from driftway.worker.wire.json_tokens.text_values import TRUTH_WORDS, as_number, truth_places
+from driftway.worker.wire.json_tokens.text_values import TRUTH_WORDS, as_number, truth_indices
 from driftway.worker.wire.json_tokens.tokens import load_word, same
 from driftway.worker.wire.schema.cell_table import (
     FALSE,
@@ -92,7 +92,7 @@ class Categories(NamedTuple):
         pairs = zip(names, values, strict=True)
         digits = [_digits_of(name) if abs(value) >= LARGEST_EXACT else 0 for name, value in pairs]
         others = names.index(OTHERS) if with_others and OTHERS in names else -1
-        truth = list(truth_places([name for k, name in enumerate(names) if k != others])) if any_spelling else [-1, -1]
+        truth = list(truth_indices([name for k, name in enumerate(names) if k != others])) if any_spelling else [-1, -1]
         any_spelling = truth[0] >= 0
         if not any_spelling:
             truth = [texts.index(word) if word in texts else -1 for word in JSON_TRUTHS]
@@ -104,8 +104,8 @@ class Categories(NamedTuple):
 class FeatureSlot(NamedTuple):
     """Where a feature is read and written."""
 
-    place: int
-    """Its place in the cells."""
+    field: int
+    """Its field, a column of the cells."""
     feature: int
     """Its index, which is its column in the codes."""
     column: int
@@ -118,13 +118,13 @@ class FeatureSlots(NamedTuple):
     """Slots of several features of one column each."""
 
     feature: Integers
-    place: Integers
+    field: Integers
     column: Integers
 
     @classmethod
     def of(cls, spots: Sequence[FeatureSlot]) -> FeatureSlots:
         """Convert slots to columns, i8[k] each."""
-        rows = [(spot.feature, spot.place, spot.column) for spot in spots]
+        rows = [(spot.feature, spot.field, spot.column) for spot in spots]
         return cls(*np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T))
 
 
@@ -141,17 +141,17 @@ def read_numbers(cells: CellTable, spots: FeatureSlots, text: Text, X: Floats, c
     """
     easy = True
     for i in range(X.shape[0]):
-        for k in range(spots.place.shape[0]):
-            place = spots.place[k]
-            kind, value, code = cells.kind[i, place], math.nan, GOOD
+        for k in range(spots.field.shape[0]):
+            field = spots.field[k]
+            kind, value, code = cells.kind[i, field], math.nan, GOOD
             if kind == NUMBER:
-                value = cells.number[i, place]
+                value = cells.number[i, field]
                 if not math.isfinite(value):
                     value, code = math.nan, INFINITE
             elif FALSE <= kind <= TRUE:
                 value = 1.0 if kind == TRUE else 0.0
             elif kind == TEXT:
-                start, end = cells.start[i, place], cells.end[i, place]
+                start, end = cells.start[i, field], cells.end[i, field]
                 if start == end:
                     code = MISSING
                 else:
@@ -182,11 +182,11 @@ def read_categories(
 ) -> None:
     """Write the index of each value's category, -1: none. Shapes: out i8[n], codes i1[n, features]."""
     for i in range(out.shape[0]):
-        kind = cells.kind[i, spot.place]
+        kind = cells.kind[i, spot.field]
         out[i] = known.others
         codes[i, spot.feature] = GOOD
         if kind == TEXT:
-            start, end = cells.start[i, spot.place], cells.end[i, spot.place]
+            start, end = cells.start[i, spot.field], cells.end[i, spot.field]
             found = _index_of(text, start, end, known)
             if found < 0 and known.any_spelling:
                 truth = _truth_in(text, start, end)
@@ -194,7 +194,7 @@ def read_categories(
             if found >= 0:
                 out[i] = found
         elif kind == NUMBER:
-            number, start = cells.number[i, spot.place], cells.start[i, spot.place]
+            number, start = cells.number[i, spot.field], cells.start[i, spot.field]
             for k in range(known.number.shape[0]):
                 if known.number[k] == number and (
                     abs(number) < LARGEST_EXACT or start == NO_TEXT or known.digits[k] == digits_hash(text, start)
@@ -262,14 +262,14 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
     Shapes: out i8[n], codes i1[n, features].
     """
     for i in range(out.shape[0]):
-        kind, h = cells.kind[i, spot.place], OFFSET_BASIS
+        kind, h = cells.kind[i, spot.field], OFFSET_BASIS
         out[i] = -1
         codes[i, spot.feature] = GOOD
         if kind == TEXT:
-            for p in range(cells.start[i, spot.place], cells.end[i, spot.place]):
+            for p in range(cells.start[i, spot.field], cells.end[i, spot.field]):
                 h = (h ^ np.uint64(text[p])) * PRIME
         elif kind == NUMBER:
-            number, start = cells.number[i, spot.place], cells.start[i, spot.place]
+            number, start = cells.number[i, spot.field], cells.start[i, spot.field]
             by_bits = abs(number) < LARGEST_EXACT or start == NO_TEXT
             h = bits_hash(number) if by_bits else digits_hash(text, start)
         elif FALSE <= kind <= TRUE:
@@ -277,11 +277,11 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
         else:
             codes[i, spot.feature] = WRONG if kind == NESTED else MISSING
             continue
-        out[i] = place_of(h, count)
+        out[i] = bucket_of(h, count)
 
 
 @fragment
-def place_of(h: np.uint64, count: int) -> int:
+def bucket_of(h: np.uint64, count: int) -> int:
     """Return a hash modulo `count`. FNV's low bits alone are poor, so the high ones are folded in."""
     return np.int64((h ^ (h >> np.uint64(32))) % np.uint64(count))  # type: ignore[return-value]
 
@@ -352,8 +352,8 @@ def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integer
         value = float(hashed[i])
         if codes[i, spot.feature] != GOOD:
             value = math.nan
-        elif cells.kind[i, spot.place] == NUMBER:
-            number = cells.number[i, spot.place]
+        elif cells.kind[i, spot.field] == NUMBER:
+            number = cells.number[i, spot.field]
             if 0.0 <= number < count and number == math.floor(number):
                 value = number + 0.0
         X[i, spot.column] = value
@@ -361,15 +361,15 @@ def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integer
 
 @kernel
 def judge_times(cells: CellTable, spot: FeatureSlot, times: Integers, codes: Codes) -> None:
-    """Write the outcome of reading a place's times; NO_UNIT becomes NOT_A_TIME.
+    """Write the outcome of reading a field's times; NO_UNIT becomes NOT_A_TIME.
 
     Shapes: times i8[n], codes i1[n, features].
     """
     for i in range(times.shape[0]):
-        kind, code = cells.kind[i, spot.place], GOOD
+        kind, code = cells.kind[i, spot.field], GOOD
         if times[i] == NO_UNIT:
             times[i], code = NOT_A_TIME, WITHOUT_UNIT
         elif times[i] == NOT_A_TIME:
-            empty = kind == TEXT and cells.start[i, spot.place] == cells.end[i, spot.place]
+            empty = kind == TEXT and cells.start[i, spot.field] == cells.end[i, spot.field]
             code = MISSING if kind <= NULL or empty else WRONG
         codes[i, spot.feature] = code

@@ -50,28 +50,28 @@ class DecimalReader:
     Parameters
     ----------
     steps : mapping
-        Place -> the steps to its field in an event's Connect schema; None: texts are no decimals there.
-    schema_place : int
-        Place of the Connect schemas.
+        Field -> the steps to it in an event's Connect schema; None: texts are no decimals there.
+    schema_field : int
+        Field that holds the Connect schemas.
     """
 
-    def __init__(self, steps: Mapping[int, tuple[str, ...] | None], schema_place: int) -> None:
-        self._places, self._steps = np.array(list(steps), np.int64), list(steps.values())
-        self._schema_place, self._known = schema_place, dict[bytes, list[int]]()
+    def __init__(self, steps: Mapping[int, tuple[str, ...] | None], schema_field: int) -> None:
+        self._fields, self._steps = np.array(list(steps), np.int64), list(steps.values())
+        self._schema_field, self._known = schema_field, dict[bytes, list[int]]()
 
     def read(self, cells: CellTable, text: Text, plain: Flags) -> None:
         """Replace the decimals of plain events; an event with one that the kernel does not read is no longer plain."""
         changed = np.zeros(len(plain), np.bool_)
-        _mark_changes(cells, self._schema_place, text, plain, changed)
+        _mark_changes(cells, self._schema_field, text, plain, changed)
         found = [self._scales(cells, text, i) for i in np.flatnonzero(changed).tolist()]
         if found:
-            _read(cells, self._places, text, np.array(found, np.int64), changed, plain)
+            _read(cells, self._fields, text, np.array(found, np.int64), changed, plain)
 
     def _scales(self, cells: CellTable, text: Text, i: int) -> list[int]:
-        """Return the scale at each place by the Connect schema of event i."""
-        if cells.kind[i, self._schema_place] != NESTED:
+        """Return the scale of each field by the Connect schema of event i."""
+        if cells.kind[i, self._schema_field] != NESTED:
             return [NO_DECIMAL] * len(self._steps)
-        start = np.uint64(cells.start[i, self._schema_place])
+        start = np.uint64(cells.start[i, self._schema_field])
         raw = text[start : pass_over(text, start)].tobytes()
         digest = blake2b(raw).digest()
         if digest not in self._known:
@@ -92,43 +92,43 @@ def _readable(scale: Any) -> int:
 
 
 @kernel
-def _mark_changes(cells: CellTable, place: int, text: Text, plain: Flags, changed: Flags) -> None:
+def _mark_changes(cells: CellTable, field: int, text: Text, plain: Flags, changed: Flags) -> None:
     """Mark the first plain event, and each whose Connect schema is another than that of the plain event before it."""
     before = -1
     end = np.uint64(0)
     for i in range(plain.shape[0]):
         if not plain[i]:
             continue
-        known = before >= 0 and (cells.kind[i, place] == NESTED) == (cells.kind[before, place] == NESTED)
-        if known and cells.kind[i, place] == NESTED:
-            known = same(text, np.uint64(cells.start[i, place]), text, np.uint64(cells.start[before, place]), end)
+        known = before >= 0 and (cells.kind[i, field] == NESTED) == (cells.kind[before, field] == NESTED)
+        if known and cells.kind[i, field] == NESTED:
+            known = same(text, np.uint64(cells.start[i, field]), text, np.uint64(cells.start[before, field]), end)
         if not known:
             changed[i] = True
             before = i
-            if cells.kind[i, place] == NESTED:
-                end = pass_over(text, np.uint64(cells.start[i, place]))
+            if cells.kind[i, field] == NESTED:
+                end = pass_over(text, np.uint64(cells.start[i, field]))
 
 
 @kernel
-def _read(cells: CellTable, places: Integers, text: Text, scales: Integers, changed: Flags, plain: Flags) -> None:
-    """Replace the decimals of plain events. Shapes: places i8[k], scales i8[changes, k]."""
+def _read(cells: CellTable, fields: Integers, text: Text, scales: Integers, changed: Flags, plain: Flags) -> None:
+    """Replace the decimals of plain events. Shapes: fields i8[k], scales i8[changes, k]."""
     row = -1
     for i in range(plain.shape[0]):
         row += 1 if changed[i] else 0
         if not plain[i]:
             continue
-        for k in range(places.shape[0]):
-            place, scale, outcome = places[k], scales[row, k], OTHER
-            start, end = cells.start[i, place], cells.end[i, place]
-            if cells.kind[i, place] == TEXT and scale != NO_DECIMAL:
+        for k in range(fields.shape[0]):
+            field, scale, outcome = fields[k], scales[row, k], OTHER
+            start, end = cells.start[i, field], cells.end[i, field]
+            if cells.kind[i, field] == TEXT and scale != NO_DECIMAL:
                 outcome = UNSURE if scale == ANY_SCALE else READ
-            elif cells.kind[i, place] == NESTED:
+            elif cells.kind[i, field] == NESTED:
                 outcome, scale, start, end = _struct(text, np.uint64(start))
             if outcome == READ:
                 good, units = _units(text, start, end)
                 if good and abs(units) < LARGEST_EXACT:
-                    cells.kind[i, place], cells.start[i, place] = NUMBER, NO_TEXT
-                    cells.number[i, place] = units / POWERS_OF_TEN[scale]
+                    cells.kind[i, field], cells.start[i, field] = NUMBER, NO_TEXT
+                    cells.number[i, field] = units / POWERS_OF_TEN[scale]
                 else:
                     outcome = UNSURE
             if outcome == UNSURE:

@@ -15,12 +15,12 @@ from driftway.worker.wire.schema.cell_table import NULL, TEXT, CellTable
 
 
 class MissingWords(NamedTuple):
-    """Texts that mean missing, by place."""
+    """Texts that mean missing, by field."""
 
-    place: Integers
-    """i8[k]: the places that have such texts."""
+    field: Integers
+    """i8[k]: the fields that have such texts."""
     first: Integers
-    """i8[k + 1]: number of each place's first text, then the number of texts."""
+    """i8[k + 1]: number of each field's first text, then the number of texts."""
     text: Text
     """Concatenated texts, then SPARE bytes."""
     bounds: Words
@@ -28,7 +28,7 @@ class MissingWords(NamedTuple):
 
     @classmethod
     def of(cls, words: Mapping[int, Collection[str]]) -> MissingWords:
-        """Build from the texts of each place, none of them empty."""
+        """Build from the texts of each field, none of them empty."""
         texts = [word.encode() for found in words.values() for word in found]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         first = np.cumsum([0, *map(len, words.values())], dtype=np.int64)
@@ -40,12 +40,12 @@ class MissingWords(NamedTuple):
 def clear_missing_words(cells: CellTable, text: Text, words: MissingWords) -> None:
     """Replace texts that mean missing by null."""
     for i in range(cells.kind.shape[0]):
-        for k in range(words.place.shape[0]):
-            place = words.place[k]
-            if cells.kind[i, place] == TEXT:
-                start = np.uint64(cells.start[i, place])
-                size = np.uint64(cells.end[i, place]) - start
+        for k in range(words.field.shape[0]):
+            field = words.field[k]
+            if cells.kind[i, field] == TEXT:
+                start = np.uint64(cells.start[i, field])
+                size = np.uint64(cells.end[i, field]) - start
                 for w in range(words.first[k], words.first[k + 1]):
                     begin, end = words.bounds[w], words.bounds[w + 1]
                     if end - begin == size and same(text, start, words.text, begin, end):
-                        cells.kind[i, place] = NULL
+                        cells.kind[i, field] = NULL

@@ -34,7 +34,7 @@ from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
 
 Nested: TypeAlias = dict[tuple[int, int], Any]
-"""Event and place -> the list or object that was parsed there."""
+"""Event and field -> the list or object that was parsed there."""
 MICROS = 1000
 """Per millisecond."""
 NOT_OF_KIND = {
@@ -75,20 +75,20 @@ class ColumnConverter:
         Its features, label and time.
     target : Target
         What labels mean.
-    places : mapping of Path to int
-        Place in the cells of each path's values.
+    field_of : mapping of Path to int
+        Number of each path's field, which is its column in the cells.
     """
 
-    def __init__(self, schema: EventSchema, target: Target, places: Mapping[Path, int]) -> None:
+    def __init__(self, schema: EventSchema, target: Target, field_of: Mapping[Path, int]) -> None:
         self._target, self._features = target, schema.features
-        self._schema, self._label, self._time = schema, places[schema.label], places[schema.time]
+        self._schema, self._label, self._time = schema, field_of[schema.label], field_of[schema.time]
         self._classes = _classes(target, schema.knows_spellings)
         spots, column = list[FeatureSlot](), 0
         for j, feature in enumerate(schema.features):
-            spots.append(FeatureSlot(places[feature.path], j, column, len(feature.columns)))
+            spots.append(FeatureSlot(field_of[feature.path], j, column, len(feature.columns)))
             column += spots[-1].width
         self._width = column
-        self._missing_words = _missing_words(schema, target, places)
+        self._missing_words = _missing_words(schema, target, field_of)
         pairs = list(zip(schema.features, spots, strict=True))
         self._numbers = FeatureSlots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
         self._others = [
@@ -156,11 +156,11 @@ class ColumnConverter:
     @staticmethod
     def _read_numbers(spots: FeatureSlots, cells: CellTable, text: Text, X: Floats, codes: Codes) -> None:
         """Read numbers; texts that are not JSON numbers are parsed in Python."""
-        if not len(spots.place) or convert.read_numbers(cells, spots, text, X, codes):
+        if not len(spots.field) or convert.read_numbers(cells, spots, text, X, codes):
             return
-        for feature, place, column in zip(*map(np.ndarray.tolist, spots), strict=True):
+        for feature, field, column in zip(*map(np.ndarray.tolist, spots), strict=True):
             for i in np.flatnonzero(codes[:, feature] == NEEDS_PARSER).tolist():
-                start, end = int(cells.start[i, place]), int(cells.end[i, place])
+                start, end = int(cells.start[i, field]), int(cells.end[i, field])
                 X[i, column], codes[i, feature] = convert.number_in_text(text[start:end].tobytes())
 
     def _parts(
@@ -169,7 +169,7 @@ class ColumnConverter:
         """Write the parts of a time."""
         cells, text, now = given
         found, column = np.empty(len(X), np.int64), spot.column
-        times.read_times(cells, spot.place, text, self._micros_in(feature.path, feature.unit), found)
+        times.read_times(cells, spot.field, text, self._micros_in(feature.path, feature.unit), found)
         convert.judge_times(cells, spot, found, codes)
         for part in feature.parts:
             if part == AGE:
@@ -188,9 +188,9 @@ class ColumnConverter:
         count_words(cells, spot, text, feature.names, np.zeros(SLOTS, np.int64), np.empty(SLOTS, np.uint64), X, codes)
         columns = slice(spot.column, spot.column + spot.width)
         for i in np.flatnonzero(codes[:, spot.feature] == NEEDS_PARSER).tolist():
-            value = nested.get((i, spot.place))
+            value = nested.get((i, spot.field))
             if value is None:
-                start = np.uint64(cells.start[i, spot.place])
+                start = np.uint64(cells.start[i, spot.field])
                 value = parse_json(text[start : pass_over(text, start)].tobytes())
             X[i, columns], codes[i, spot.feature] = word_counts(value, feature.width, feature.names)
 
@@ -220,12 +220,12 @@ class ColumnConverter:
         return y[:, 0], {i: self._label_reason(cells, text, i, int(codes[i, 0])) for i in unusable}
 
     def _label_reason(self, cells: CellTable, text: Text, i: int, code: int) -> str:
-        kind, place = int(cells.kind[i, self._label]), self._label
+        kind, field = int(cells.kind[i, self._label]), self._label
         given = {TRUE: "true", FALSE: "false"}.get(kind, "given")
         if kind == TEXT:
-            given = f'"{text[cells.start[i, place] : cells.end[i, place]].tobytes().decode(errors="replace")}"'
+            given = f'"{text[cells.start[i, field] : cells.end[i, field]].tobytes().decode(errors="replace")}"'
         elif kind == NUMBER:
-            given = _written(float(cells.number[i, place]))
+            given = _written(float(cells.number[i, field]))
         if self._target.task == REGRESSION:
             return f"label {given[:SHOWN_LABEL]} is not {'finite' if code == INFINITE else 'a number'}"
         return f"label {given[:SHOWN_LABEL]} is not one of {', '.join(self._target.class_json())}"
@@ -245,14 +245,14 @@ def _classes(target: Target, any_spelling: bool) -> Categories:
     return known
 
 
-def _missing_words(schema: EventSchema, target: Target, places: Mapping[Path, int]) -> MissingWords:
+def _missing_words(schema: EventSchema, target: Target, field_of: Mapping[Path, int]) -> MissingWords:
     """Return the texts that mean missing: no class of a label, and no category of a field."""
     found: dict[int, set[str]] = {}
     if schema.knows_spellings:
-        found = {places[path]: set(UNAVAILABLE) for path in (schema.label, *(one.path for one in schema.features))}
+        found = {field_of[path]: set(UNAVAILABLE) for path in (schema.label, *(one.path for one in schema.features))}
     for feature in schema.features:
-        found.setdefault(places[feature.path], set()).update(feature.missing_words)
+        found.setdefault(field_of[feature.path], set()).update(feature.missing_words)
     for feature in schema.features:
-        found[places[feature.path]].difference_update(feature.categories)
-    found.get(places[schema.label], set()).difference_update(target.labels)
-    return MissingWords.of({place: sorted(words) for place, words in found.items()})
+        found[field_of[feature.path]].difference_update(feature.categories)
+    found.get(field_of[schema.label], set()).difference_update(target.labels)
+    return MissingWords.of({field: sorted(words) for field, words in found.items()})

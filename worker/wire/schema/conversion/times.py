@@ -31,18 +31,18 @@ MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
 @kernel
-def read_times(cells: CellTable, place: int, text: Text, unit: float, times: Integers) -> None:
-    """Read a place's cells as us since 1970, NOT_A_TIME or NO_UNIT where they are no time. Shapes: times i8[n].
+def read_times(cells: CellTable, field: int, text: Text, unit: float, times: Integers) -> None:
+    """Read a field's cells as us since 1970, NOT_A_TIME or NO_UNIT where they are no time. Shapes: times i8[n].
 
     `unit`: how many us a number counts, BY_SIZE or UNKNOWN.
     """
     for i in range(times.shape[0]):
-        kind = cells.kind[i, place]
+        kind = cells.kind[i, field]
         times[i] = NOT_A_TIME
         if kind == NUMBER:
-            times[i] = of_number(cells.number[i, place], unit)
+            times[i] = of_number(cells.number[i, field], unit)
         elif kind == TEXT:
-            times[i] = of_text(text, cells.start[i, place], cells.end[i, place], unit)
+            times[i] = of_text(text, cells.start[i, field], cells.end[i, field], unit)
 
 
 @kernel

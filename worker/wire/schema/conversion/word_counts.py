@@ -41,8 +41,8 @@ from driftway.worker.wire.schema.conversion.convert import (
     Codes,
     FeatureSlot,
     bits_hash,
+    bucket_of,
     digits_hash,
-    place_of,
     read_hashes,
 )
 from driftway.worker.wire.schema.fields import pass_over
@@ -71,12 +71,12 @@ def count_words(
     """
     last = np.uint64(SLOTS - 1)
     for i in range(X.shape[0]):
-        if cells.kind[i, spot.place] != NESTED:
+        if cells.kind[i, spot.field] != NESTED:
             continue
-        if cells.start[i, spot.place] == NO_TEXT:
+        if cells.start[i, spot.field] == NO_TEXT:
             codes[i, spot.feature] = NEEDS_PARSER
             continue
-        p = np.uint64(cells.start[i, spot.place])
+        p = np.uint64(cells.start[i, spot.field])
         code = GOOD if (text[p] == OPEN) == names else WRONG
         for k in range(spot.width):
             X[i, spot.column + k] = 0.0
@@ -115,7 +115,7 @@ def count_words(
                     h = (h ^ np.uint64(TRUE if truth else FALSE)) * PRIME
                 p = literal(text, p)
             if counts:
-                X[i, spot.column + place_of(h, spot.width)] += number
+                X[i, spot.column + bucket_of(h, spot.width)] += number
             p = skip(text, p)
             if text[p] == COMMA:
                 p = skip(text, p + ONE)

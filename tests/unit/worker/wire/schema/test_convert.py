@@ -178,11 +178,11 @@ def test_hashes_equal_fnv(values: list[Any]) -> None:
     )
 )
 def test_ids_are_whole_numbers_unchanged_or_hashes_of_other_values(values: list[Any]) -> None:
-    def place(value: Any) -> float:
+    def index(value: Any) -> float:
         is_id = not isinstance(value, str | bool) and value in range(1000)
         return float(value if is_id else fnv(value, 1000))
 
-    assert column(values, "a:index=1000") == [[place(value)] for value in values]
+    assert column(values, "a:index=1000") == [[index(value)] for value in values]
 
 
 BIG = st.integers(2**53 - 3, 2**53 + 3) | st.integers(2**63, 2**70) | st.integers(10**30, 10**30 + 9)
@@ -191,9 +191,9 @@ BIG = st.integers(2**53 - 3, 2**53 + 3) | st.integers(2**63, 2**70) | st.integer
 @FAST
 @given(st.lists(BIG | BIG.map(lambda n: -n), min_size=1))
 def test_numbers_that_share_a_float64_are_distinguished(numbers: list[int]) -> None:
-    places = [fnv(n, 1009) for n in numbers]
-    assert column(numbers, "a:hash=1009") == [[float(j == place) for j in range(1009)] for place in places]
-    assert column(numbers, "a:index=1009") == [[float(place)] for place in places]
+    buckets = [fnv(n, 1009) for n in numbers]
+    assert column(numbers, "a:hash=1009") == [[float(j == bucket) for j in range(1009)] for bucket in buckets]
+    assert column(numbers, "a:index=1009") == [[float(bucket)] for bucket in buckets]
     listed = sorted(set(numbers))[:9]
     assert column(numbers, f"a:one-of={'|'.join(map(str, listed))}") == [
         [float(n == one) for one in listed] for n in numbers
@@ -243,9 +243,9 @@ def test_labels_of_all_types_are_read() -> None:
 
 @pytest.mark.parametrize("names", [("False", "True"), ("no", "yes"), ("N", "Y"), ("off", "on"), ("false", "true")])
 def test_labels_of_two_truth_words_are_those_of_any_spelling(names: tuple[str, str]) -> None:
-    for target, place in (Target("classification", 2, names), 1), (Target("classification", 2, names[::-1]), 0):
-        assert labels(SPELLINGS[1], target) == [place] * len(SPELLINGS[1])
-        assert labels(SPELLINGS[0], target) == [1 - place] * len(SPELLINGS[0])
+    for target, index in (Target("classification", 2, names), 1), (Target("classification", 2, names[::-1]), 0):
+        assert labels(SPELLINGS[1], target) == [index] * len(SPELLINGS[1])
+        assert labels(SPELLINGS[0], target) == [1 - index] * len(SPELLINGS[0])
 
 
 def test_other_labels_are_set_aside_with_a_reason() -> None:
