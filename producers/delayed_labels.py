@@ -104,10 +104,10 @@ class DelayedLabels:
             while self._due and self._due[0][0] <= row:
                 _, home, label, its_key = heapq.heappop(self._due)
                 put(codec.write_label(home, label, self._labels), its_key, row, home, True)
-        places = np.array(positions, np.int64)
+        indices = np.array(positions, np.int64)
         spread, which = np.array(homes, np.int64), np.array(late, np.bool_)
         return Messages(
-            messages.first, messages.rows, values, keys, None, places, partition_rows=spread, is_label=which
+            messages.first, messages.rows, values, keys, None, indices, partition_rows=spread, is_label=which
         )
 
     def _delays(self, first: int, rows: int) -> NDArray[np.int64]:

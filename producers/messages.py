@@ -22,7 +22,7 @@ LARGEST_PLAIN = 1e15
 """Whole numbers below this are written in keys without a fraction; above it the digits would feign precision."""
 
 Encoded = tuple[Sequence[bytes | None], list[bytes] | None]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Messages:
     values: Sequence[bytes | None]
     keys: Sequence[bytes] | None = None
     times: Sequence[int] | None = None
-    positions: Places | None = None
+    positions: Indices | None = None
     truth: Array | None = None
-    partition_rows: Places | None = None
+    partition_rows: Indices | None = None
     is_label: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -90,22 +90,22 @@ class Messages:
         values = self.values[part]
         return Messages(self.first + low, high - low, values, keys, times, positions, truth, partition_rows, is_label)  # type: ignore[arg-type]
 
-    def select(self, places: Places) -> Messages:
-        """The messages at indices `places`, i8[k], of the same rows."""
-        values = [self.values[place] for place in places.tolist()]
+    def select(self, indices: Indices) -> Messages:
+        """The messages at `indices`, i8[k], of the same rows."""
+        values = [self.values[index] for index in indices.tolist()]
         keys, times = (
-            None if column is None else [column[place] for place in places.tolist()]
+            None if column is None else [column[index] for index in indices.tolist()]
             for column in (self.keys, self.times)
         )
-        positions, partition_rows = self.first + self.row_indices()[places], self.effective_partition_rows()[places]
-        is_label = None if self.is_label is None else self.is_label[places]
+        positions, partition_rows = self.first + self.row_indices()[indices], self.effective_partition_rows()[indices]
+        is_label = None if self.is_label is None else self.is_label[indices]
         return Messages(self.first, self.rows, values, keys, times, positions, self.truth, partition_rows, is_label)
 
-    def row_indices(self) -> Places:
+    def row_indices(self) -> Indices:
         """Each message's row, counted from 0 within this object. Shapes: returns i8[m]."""
         return np.arange(len(self)) if self.positions is None else self.positions - self.first
 
-    def effective_partition_rows(self) -> Places:
+    def effective_partition_rows(self) -> Indices:
         """Position of the row that decides each message's partition. Shapes: returns i8[m]."""
         return self.first + self.row_indices() if self.partition_rows is None else self.partition_rows
 
@@ -215,13 +215,13 @@ def key_text(value: float) -> bytes:
     return repr(value).encode()
 
 
-def insert_items(column: Sequence[Any], places: Sequence[int], items: Sequence[Any]) -> list[Any]:
-    """Return `column` with items[k] inserted before its index places[k]; `places` ascend."""
+def insert_items(column: Sequence[Any], indices: Sequence[int], items: Sequence[Any]) -> list[Any]:
+    """Return `column` with items[k] inserted before index indices[k]; `indices` ascend."""
     out: list[Any] = []
     at = 0
-    for place, item in zip(places, items, strict=True):
-        out += column[at:place]
+    for index, item in zip(indices, items, strict=True):
+        out += column[at:index]
         out.append(item)
-        at = place
+        at = index
     out += column[at:]
     return out

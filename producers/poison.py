@@ -51,18 +51,18 @@ class Poison:
     def interleave(self, messages: Messages) -> Messages:
         """Insert malformed messages between the rows' messages, one per row."""
         draws = self._draws.uniforms(messages.first, messages.rows)
-        places = np.flatnonzero(draws[:, 0] < self.share)
-        if not len(places):
+        indices = np.flatnonzero(draws[:, 0] < self.share)
+        if not len(indices):
             return messages
-        chosen = (draws[places, 1] * len(self.kinds)).astype(np.int64).tolist()
-        before = places.tolist()
+        chosen = (draws[indices, 1] * len(self.kinds)).astype(np.int64).tolist()
+        before = indices.tolist()
         made = [self.kinds[kind](messages.values[row] or b"") for kind, row in zip(chosen, before, strict=True)]
         keys, times = (
             None if column is None else insert_items(column, before, [column[row] for row in before])
             for column in (messages.keys, messages.times)
         )
         rows = np.arange(messages.rows)
-        positions = messages.first + np.insert(rows, places, places)
+        positions = messages.first + np.insert(rows, indices, indices)
         values = insert_items(messages.values, before, made)
         return Messages(messages.first, messages.rows, values, keys, times, positions)
 

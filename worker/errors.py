@@ -141,7 +141,7 @@ def read_file(path: str | Path, what: str = "", max_bytes: int | None = MOST_BYT
     return content
 
 
-def require_place(path: str | Path, replaced: bool = False) -> None:
+def require_writable(path: str | Path, replaced: bool = False) -> None:
     """Check, before a long run, that a file can be written where the user wants it.
 
     `replaced`: a new file takes its place, so it is the folder that must be writable.
@@ -151,15 +151,15 @@ def require_place(path: str | Path, replaced: bool = False) -> None:
     UsageFailure
         It is a folder, or its folder does not exist; or the user may not write there.
     """
-    place = Path(path)
-    folder = place.absolute().parent
-    if place.is_dir():
+    target = Path(path)
+    folder = target.absolute().parent
+    if target.is_dir():
         raise UsageFailure(f"cannot write {path}: it is a directory")
     if not folder.is_dir():
-        raise UsageFailure(f"cannot write {path}: there is no directory {place.parent}")
-    kept = place.exists() and not replaced
-    if not os.access(place if kept else folder, os.W_OK):
-        what = "the file" if kept else f"the directory {place.parent}"
+        raise UsageFailure(f"cannot write {path}: there is no directory {target.parent}")
+    kept = target.exists() and not replaced
+    if not os.access(target if kept else folder, os.W_OK):
+        what = "the file" if kept else f"the directory {target.parent}"
         raise UsageFailure(f"cannot write {path}: {what} is not writable")
 
 

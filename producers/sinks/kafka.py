@@ -144,12 +144,12 @@ class KafkaSink(Sink):
         if self.label_topic is None or messages.is_label is None:
             self._produce(self.topic, messages, due)
             return
-        for topic, places in (
+        for topic, indices in (
             (self.topic, np.flatnonzero(~messages.is_label)),
             (self.label_topic, np.flatnonzero(messages.is_label)),
         ):
-            if len(places):
-                self._produce(topic, messages.select(places), None if due is None else due[places])
+            if len(indices):
+                self._produce(topic, messages.select(indices), None if due is None else due[indices])
 
     def wait_for_capacity(self, messages: int, message_bytes: int) -> bool:
         """Wait until the queue has room for `messages` more of at most `message_bytes` each; False if stopped."""

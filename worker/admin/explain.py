@@ -35,7 +35,7 @@ from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.registered.framing import is_registered
-from driftway.worker.wire.registered.reading import read_fields, read_place
+from driftway.worker.wire.registered.reading import read_fields, read_prediction_id
 
 CLOCKS_MS = 600_000
 """A prediction is searched first from this long before its event's timestamp on (clocks may differ), then elsewhere."""
@@ -342,7 +342,7 @@ def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
         found: list[float] = packed.scores[0].tolist()
         return found if packed.learners[0] in ("", learner) else None
     if is_registered(value):
-        if read_place(value).offset != offset:
+        if read_prediction_id(value).offset != offset:
             return None
         record = read_fields(value)
     elif b'"offset":%d,' % offset not in value:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from driftway.worker.errors import Failure, require_place, shown
+from driftway.worker.errors import Failure, require_writable, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,10 +117,10 @@ def check_file(path: str, *, needs: str | None = None, extra: str = "") -> None:
     Raises
     ------
     UsageFailure
-        It cannot, see `require_place`.
+        It cannot, see `require_writable`.
     Failure
         The package is not installed.
     """
-    require_place(path)
+    require_writable(path)
     if needs and importlib.util.find_spec(needs) is None:
         raise Failure(f"writing {path} needs {needs}: pip install 'driftway[{extra}]'")

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 LARGEST_OFFSET = 2**63 - 1
 MOST_DIGITS = 100
 """Python refuses to read an int of more than 4300."""
-START_PLACES = f"{EARLIEST}|{LATEST}|OFFSET"
+START_OFFSETS = f"{EARLIEST}|{LATEST}|OFFSET"
 
 
-def start_place(context: click.Context, option: click.Parameter, value: str) -> str | int:
+def start_offset(context: click.Context, option: click.Parameter, value: str) -> str | int:
     """Parse --start: ``earliest``, ``latest``, or an offset as an int.
 
     Raises

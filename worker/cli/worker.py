@@ -14,7 +14,7 @@ from driftway.worker.cli.model_options import event_options, given_model, target
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
 from driftway.worker.cli.serve_options import open_endpoint, serve_options
-from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
+from driftway.worker.cli.start_options import START_OFFSETS, start_offset, warm_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, PYTHON, parse_properties
 from driftway.worker.settings import (
     AT_LEAST_ONCE,
@@ -83,8 +83,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--start",
-    metavar=START_PLACES,
-    callback=start_place,
+    metavar=START_OFFSETS,
+    callback=start_offset,
     default=EARLIEST,
     show_default=True,
     help="Where a new group begins. OFFSET: at this offset in every partition, for example after the rows that a model "

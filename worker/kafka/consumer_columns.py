@@ -25,11 +25,11 @@ def by_partition(messages: list[Message]) -> dict[int, list[Message]]:
     The client delivers runs of one partition, as it fetched them; cutting at their bounds beats a loop over messages.
     """
     shares: dict[int, list[Message]] = {}
-    places = np.fromiter(map(Message.partition, messages), np.int64, len(messages))
-    cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(messages)]
+    partitions = np.fromiter(map(Message.partition, messages), np.int64, len(messages))
+    cuts = [0, *(np.flatnonzero(np.diff(partitions)) + 1).tolist(), len(messages)]
     for start, end in pairwise(cuts):
         if start < end:
-            shares.setdefault(int(places[start]), []).extend(messages[start:end])
+            shares.setdefault(int(partitions[start]), []).extend(messages[start:end])
     return shares
 
 
@@ -84,10 +84,10 @@ class Timestamps(Sequence[int]):
         return len(self._messages)
 
     @overload
-    def __getitem__(self, place: int) -> int: ...
+    def __getitem__(self, index: int) -> int: ...
     @overload
-    def __getitem__(self, place: slice) -> Timestamps: ...
-    def __getitem__(self, place: int | slice) -> int | Timestamps:
-        if isinstance(place, slice):
-            return Timestamps(self._messages[place])
-        return int(self._messages[place].timestamp()[1])
+    def __getitem__(self, index: slice) -> Timestamps: ...
+    def __getitem__(self, index: int | slice) -> int | Timestamps:
+        if isinstance(index, slice):
+            return Timestamps(self._messages[index])
+        return int(self._messages[index].timestamp()[1])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftway.worker.errors import Failure, UsageFailure, plural, require_place
+from driftway.worker.errors import Failure, UsageFailure, plural, require_writable
 from driftway.worker.plots.curves import Curves, Line, scaled
 
 SUFFIXES = (".png", ".svg")
@@ -83,7 +83,7 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
     if out.suffix.lower() not in suffixes:
         *most, last = suffixes
         raise UsageFailure(f"cannot draw {path}: its name must end in {', '.join(most)} or {last}")
-    require_place(path)
+    require_writable(path)
     if importlib.util.find_spec("matplotlib") is None:
         raise Failure("pictures need matplotlib: pip install 'driftway[plot]'")
     os.environ["MPLBACKEND"] = "agg"  # one that shows windows, or that of a notebook, may not be installed here

@@ -361,6 +361,6 @@ def first_difference(written: SavedState, computed: SavedState) -> str | None:
         return f"expected {len(computed.parts)} parts of state, found {len(written.parts)}"
     for i, (theirs, ours) in enumerate(zip(written.parts, computed.parts, strict=True)):
         if theirs.tobytes() != ours.tobytes():
-            places = (theirs != ours).nonzero()[0] if theirs.shape == ours.shape else []
-            return f"expected the recomputed state, found {len(places)} of {ours.nbytes} bytes of part {i} different"
+            changed = (theirs != ours).nonzero()[0] if theirs.shape == ours.shape else []
+            return f"expected the recomputed state, found {len(changed)} of {ours.nbytes} bytes of part {i} different"
     return None

@@ -233,9 +233,9 @@ def encode_point(
     """
     from driftway.worker.wire.scanner import NO_TIME
 
-    place = {"partition": partition, "offset": offset}
+    position = {"partition": partition, "offset": offset}
     rest = {"drift": drift, "learner": learner, **identity, "t": None if t == NO_TIME else t}
-    return orjson.dumps({**place, **point, **rest})
+    return orjson.dumps({**position, **point, **rest})
 
 
 def key_of(name: str, partition: int) -> bytes:
@@ -250,9 +250,9 @@ def encode_alarm(detector: str, batch: Batch, row: int, identity: Mapping[str, A
     text, bounds = batch.ids
     start, end = bounds[:, row].tolist()
     t = int(batch.t[row])
-    place = {"partition": batch.partition, "offset": int(batch.offsets[row])}
+    position = {"partition": batch.partition, "offset": int(batch.offsets[row])}
     event = {"id": orjson.Fragment(text[start:end].tobytes()), "t": None if t == NO_TIME else t}
-    return orjson.dumps({"detector": detector, **place, **identity, **event})
+    return orjson.dumps({"detector": detector, **position, **identity, **event})
 
 
 def read_json(value: bytes) -> Any:

@@ -56,17 +56,17 @@ class BytesColumn(Sequence[bytes | None]):
     """A column of byte strings, some of them None."""
 
     @abstractmethod
-    def _at(self, place: int) -> bytes | None: ...
+    def _at(self, index: int) -> bytes | None: ...
 
     @abstractmethod
     def _part(self, part: slice) -> BytesColumn: ...
 
     @overload
-    def __getitem__(self, place: int) -> bytes | None: ...
+    def __getitem__(self, index: int) -> bytes | None: ...
     @overload
-    def __getitem__(self, place: slice) -> BytesColumn: ...
-    def __getitem__(self, place: int | slice) -> bytes | BytesColumn | None:
-        return self._part(place) if isinstance(place, slice) else self._at(place)
+    def __getitem__(self, index: slice) -> BytesColumn: ...
+    def __getitem__(self, index: int | slice) -> bytes | BytesColumn | None:
+        return self._part(index) if isinstance(index, slice) else self._at(index)
 
     def __iter__(self) -> Iterator[bytes | None]:
         return iter(self.to_list())
@@ -130,8 +130,8 @@ class ListColumn(BytesColumn):
     def __len__(self) -> int:
         return len(self._items)
 
-    def _at(self, place: int) -> bytes | None:
-        return self._items[place]
+    def _at(self, index: int) -> bytes | None:
+        return self._items[index]
 
     def _part(self, part: slice) -> ListColumn:
         return ListColumn(self._items[part])
@@ -200,8 +200,8 @@ class BufferColumn(BytesColumn):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def _at(self, place: int) -> bytes | None:
-        start, length = int(self._starts[place]), int(self._lengths[place])
+    def _at(self, index: int) -> bytes | None:
+        start, length = int(self._starts[index]), int(self._lengths[index])
         return None if length == NOTHING else self._text[start : start + length].tobytes()
 
     def _part(self, part: slice) -> BufferColumn:

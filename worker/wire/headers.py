@@ -50,12 +50,12 @@ class LazyHeaders(Sequence[Sequence[Header]]):
     ----------
     readers : sequence of callable
         Each returns the headers of a message of one poll, by the message's number.
-    reader, place : i8[n]
+    reader, message : i8[n]
         The reader of each record, and the number of its message.
     """
 
-    def __init__(self, readers: Sequence[Reader], reader: NDArray[np.int64], place: NDArray[np.int64]) -> None:
-        self._readers, self._reader, self._place = readers, reader, place
+    def __init__(self, readers: Sequence[Reader], reader: NDArray[np.int64], message: NDArray[np.int64]) -> None:
+        self._readers, self._reader, self._message = readers, reader, message
 
     @classmethod
     def of(cls, read: Reader, n: int) -> LazyHeaders:
@@ -63,28 +63,28 @@ class LazyHeaders(Sequence[Sequence[Header]]):
         return cls([read], np.zeros(n, np.int64), np.arange(n))
 
     def __len__(self) -> int:
-        return len(self._place)
+        return len(self._message)
 
     @overload
-    def __getitem__(self, place: int) -> Sequence[Header]: ...
+    def __getitem__(self, index: int) -> Sequence[Header]: ...
     @overload
-    def __getitem__(self, place: slice) -> LazyHeaders: ...
-    def __getitem__(self, place: int | slice) -> Sequence[Header] | LazyHeaders:
-        if isinstance(place, slice):
-            return LazyHeaders(self._readers, self._reader[place], self._place[place])
-        return self._readers[int(self._reader[place])](int(self._place[place]))
+    def __getitem__(self, index: slice) -> LazyHeaders: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Header] | LazyHeaders:
+        if isinstance(index, slice):
+            return LazyHeaders(self._readers, self._reader[index], self._message[index])
+        return self._readers[int(self._reader[index])](int(self._message[index]))
 
     def picked(self, pick: NDArray[np.int64]) -> LazyHeaders:
         """Return the headers of the records with these indices, i8[n]."""
-        return LazyHeaders(self._readers, self._reader[pick], self._place[pick])
+        return LazyHeaders(self._readers, self._reader[pick], self._message[pick])
 
     def followed_by(self, other: LazyHeaders) -> LazyHeaders:
         """Concatenate; polls without a record left are let go, and with them their messages."""
         readers = [*self._readers, *other._readers]
         reader = np.concatenate([self._reader, other._reader + len(self._readers)])
         used = np.flatnonzero(np.bincount(reader, minlength=len(readers)))
-        place = np.concatenate([self._place, other._place])
-        return LazyHeaders([readers[i] for i in used.tolist()], used.searchsorted(reader), place)
+        message = np.concatenate([self._message, other._message])
+        return LazyHeaders([readers[i] for i in used.tolist()], used.searchsorted(reader), message)
 
 
 def eager_headers(headers: Headers | None) -> Headers | None:
@@ -191,5 +191,5 @@ def _lazy(headers: Headers | None, n: int) -> LazyHeaders:
     return LazyHeaders.of(_no_headers if headers is None else headers.__getitem__, n)
 
 
-def _no_headers(_place: int) -> Sequence[Header]:
+def _no_headers(_message: int) -> Sequence[Header]:
     return ()

@@ -55,8 +55,8 @@ EXCEPTION, MESSAGE, STACK_TRACE = (
     "__streams.errors.message",
     "__streams.errors.stacktrace",
 )
-STREAMS_PLACE = [(f"__streams.errors.{name}", name) for name in ("topic", "partition", "offset")]
-"""Its names of a record's place -> those of Driftway."""
+STREAMS_POSITION = [(f"__streams.errors.{name}", name) for name in ("topic", "partition", "offset")]
+"""Its names of a record's position -> those of Driftway."""
 EXCEPTION_CLASS = b"driftway.RejectedEvent"
 """Stands where a Java program has the class of the exception."""
 
@@ -129,8 +129,8 @@ def streams_headers(headers: Sequence[Header]) -> tuple[Header, ...]:
     said = dict(headers)
     reason = said["reason"] or b""
     thrown = EXCEPTION_CLASS + b": " + reason
-    place = ((theirs, said[ours]) for theirs, ours in STREAMS_PLACE)
-    return (EXCEPTION, thrown), (MESSAGE, reason), (STACK_TRACE, thrown), *place
+    position = ((theirs, said[ours]) for theirs, ours in STREAMS_POSITION)
+    return (EXCEPTION, thrown), (MESSAGE, reason), (STACK_TRACE, thrown), *position
 
 
 def own_headers(headers: Sequence[Header]) -> tuple[Header, ...]:

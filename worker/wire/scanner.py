@@ -73,8 +73,8 @@ class Names(NamedTuple):
     """Concatenated JSON texts of the names, then SPARE bytes."""
     bounds: Words
     """u8[d + 1]: start of each text, then the end of the last. u8[1] if features have no names."""
-    places: Integers
-    """i8[d], written by `scan`: index of the name at each place of the last event; a hint for what to try first."""
+    order: Integers
+    """i8[d], written by `scan`: index of each name of the last event, in its order; a hint for what to try first."""
     patience: Integers
     """i8[1], written by `scan`: number of failed comparisons left."""
 
@@ -126,7 +126,7 @@ def scan(
     spans = np.empty((2, n), np.int64)
     t = np.empty(n, np.int64)
     found = np.empty(n, np.int8)
-    names.patience[0] = len(names.places) * (len(names.places) + PATIENCE * n)
+    names.patience[0] = len(names.order) * (len(names.order) + PATIENCE * n)
     text = values.to_terminated()
     run = _scan_with_gaps if lenient else _scan
     if not run(text, names, X, y, spans, t, found):
@@ -241,7 +241,7 @@ def _field(
     """Read a field's value into row i; return the position after it, or NOWHERE."""
     start = p
     if field == SEEN_X:
-        return _named(text, p, names, X, i, lenient) if len(names.places) else _listed(text, p, X, i, lenient)
+        return _named(text, p, names, X, i, lenient) if len(names.order) else _listed(text, p, X, i, lenient)
     if field == SEEN_T:
         p, t[i] = integer(text, p)
     elif field == SEEN_ID and text[p] != QUOTE:
@@ -288,11 +288,11 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: b
     last = X.shape[1] - 1
     for j in range(last + 1):
         X[i, j] = np.nan
-    for place in range(last + 1):
+    for position in range(last + 1):
         p = skip(text, p + ONE)
-        j = _which(text, p, names, place)
+        j = _which(text, p, names, position)
         if j < 0 or not np.isnan(X[i, j]):  # an unknown name, or a repeated one
-            return p + ONE if lenient and place == 0 and text[p] == CLOSE else NOWHERE
+            return p + ONE if lenient and position == 0 and text[p] == CLOSE else NOWHERE
         p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
             return NOWHERE
@@ -300,7 +300,7 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: b
         if p == NOWHERE:
             return NOWHERE
         p = skip(text, p)
-        if text[p] != (COMMA if place < last else CLOSE):
+        if text[p] != (COMMA if position < last else CLOSE):
             return p + ONE if lenient and text[p] == CLOSE else NOWHERE
     return p + ONE
 
@@ -315,13 +315,13 @@ def _number(text: Text, p: np.uint64, lenient: bool) -> tuple[np.uint64, float]:
 
 
 @fragment
-def _which(text: Text, p: np.uint64, names: Names, place: int) -> int:
-    """Return the index of the name at p, trying first the last event's name at this place; -1: none, or given up."""
-    d = len(names.places)
-    j = names.places[place]
+def _which(text: Text, p: np.uint64, names: Names, position: int) -> int:
+    """Return the index of the name at p, trying first the last event's name at this position; -1: none, or given up."""
+    d = len(names.order)
+    j = names.order[position]
     for _ in range(d):
         if same(text, p, names.text, names.bounds[j], names.bounds[j + 1]):
-            names.places[place] = j
+            names.order[position] = j
             return int(j)
         if names.patience[0] == 0:
             return -1

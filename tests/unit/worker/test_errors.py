@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from driftway.worker import errors
-from driftway.worker.errors import UsageFailure, duration, plural, read_file, require_place
+from driftway.worker.errors import UsageFailure, duration, plural, read_file, require_writable
 
 
 def test_a_noun_agrees_with_its_number() -> None:
@@ -43,8 +43,8 @@ def test_a_place_that_may_not_be_written_is_told_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (there := tmp_path / "there.csv").touch()
-    require_place(there)
-    require_place(tmp_path / "new.csv")
+    require_writable(there)
+    require_writable(tmp_path / "new.csv")
     monkeypatch.setattr(errors.os, "access", lambda *_: False)  # root may write anywhere
     for path, why in (
         (there, "the file is not writable"),
@@ -53,7 +53,7 @@ def test_a_place_that_may_not_be_written_is_told_before_the_work(
         (tmp_path, "it is a directory"),
     ):
         with pytest.raises(UsageFailure, match=f"^cannot write {path}: {why}$"):
-            require_place(path)
+            require_writable(path)
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,10 @@ class ExchangeVerifier:
 
     def _inbox_at(self, record: ExchangeRecord, exchanges: tuple[ModelAverager, ...]) -> Inbox | None:
         """Updates that other partitions sent between the previous round and this one; None if some are gone."""
-        place = next((i for i, one in enumerate(self._headers) if _of(one) == (record.round_number, record.offset)), 0)
-        if place == 0 and record.round_number != 1:
+        index = next((i for i, one in enumerate(self._headers) if _of(one) == (record.round_number, record.offset)), 0)
+        if index == 0 and record.round_number != 1:
             return None
-        before = {} if place == 0 else self._headers[place - 1].consumed
+        before = {} if index == 0 else self._headers[index - 1].consumed
         inbox: Inbox = {}
         templates = [exchange.template for exchange in exchanges]
         for p in sorted(neighbours(self._partition, record.partitions, self._share)):

@@ -30,14 +30,14 @@ from driftway.worker.wire.registered.framing import (
 )
 
 IN_JSON, IN_PACKED = -1, -2
-PLACES = {form: place for place, form in enumerate(REGISTERED_OUTPUTS)}
+INDICES = {form: index for index, form in enumerate(REGISTERED_OUTPUTS)}
 
 
 def forms_of(found: BytesColumn) -> Integers:
     """Return a number for the format of each prediction, i8[n].
 
     That is IN_JSON, IN_PACKED, or the id of the schema times the number of formats that have one, plus the format's
-    place among them.
+    index among them.
     """
     text, starts, lengths = found.to_buffer()
     first, sixth = np.zeros(len(starts), np.uint8), np.zeros(len(starts), np.uint8)
@@ -45,10 +45,10 @@ def forms_of(found: BytesColumn) -> Integers:
     first[present], sixth[framed] = text[starts[present]], text[starts[framed] + HEADER_BYTES]
     framed &= first == MAGIC
     numbers = np.where(first == OPENING, IN_JSON, IN_PACKED)
-    places = starts[framed]
-    ids = sum(text[places + 1 + k].astype(np.int64) << (24 - 8 * k) for k in range(4))
+    begins = starts[framed]
+    ids = sum(text[begins + 1 + k].astype(np.int64) << (24 - 8 * k) for k in range(4))
     cases = [sixth[framed] == OPENING, sixth[framed] == FIRST_MESSAGE[0]]
-    kinds = np.select(cases, [PLACES[JSON_SCHEMA], PLACES[PROTOBUF]], PLACES[AVRO])
+    kinds = np.select(cases, [INDICES[JSON_SCHEMA], INDICES[PROTOBUF]], INDICES[AVRO])
     numbers[framed] = len(REGISTERED_OUTPUTS) * ids + kinds
     return numbers
 
@@ -72,8 +72,8 @@ def cut_by_form(model: Model, rest: Records, n: int, predictions: PredictionComp
     if not len(forms):
         return n
     first = int(forms[0])
-    number, place = divmod(max(first, 0), len(REGISTERED_OUTPUTS))
-    name = {IN_JSON: JSON, IN_PACKED: PACKED}.get(first, REGISTERED_OUTPUTS[place])
+    number, index = divmod(max(first, 0), len(REGISTERED_OUTPUTS))
+    name = {IN_JSON: JSON, IN_PACKED: PACKED}.get(first, REGISTERED_OUTPUTS[index])
     if first >= 0:
         predictions.schemas.add((name, number))
     if name != PACKED or model.settings.target.n_classes <= MOST_SCORES:

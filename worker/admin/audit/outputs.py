@@ -73,12 +73,12 @@ class TopicComparison:
         self._begin, self._committed = span
         self._retained = stream.low > 0
         """Whether retention may have deleted the first records."""
-        self._places: dict[Any, int] = {}
-        """Learner -> its place among the records of an offset."""
+        self._order: dict[Any, int] = {}
+        """Learner -> its index among the records of an offset."""
 
     def rank(self, learners: Sequence[Any]) -> None:
         """Expect the records of these from now on, which `learner` tells apart, in this order at each offset."""
-        self._places = {learner: place for place, learner in enumerate(learners)}
+        self._order = {learner: index for index, learner in enumerate(learners)}
 
     def learner(self, identity: RecordIdentity) -> Any:
         """The model whose record it is, if there are several records for an offset."""
@@ -135,7 +135,7 @@ class TopicComparison:
         ValueError
             The record does not hold them.
         """
-        return input_offset(identity[1] or b""), self._places.get(self.learner(identity), len(self._places))
+        return input_offset(identity[1] or b""), self._order.get(self.learner(identity), len(self._order))
 
     def explain(self, want: RecordIdentity, got: RecordIdentity) -> str:
         """Describe how two records with the same order key differ."""

@@ -21,7 +21,7 @@ from driftway.worker.cli.options import (
     reading_option,
     was_given,
 )
-from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
+from driftway.worker.cli.start_options import START_OFFSETS, start_offset, warm_options
 from driftway.worker.errors import CannotRestore, Failure, Unreachable, UsageFailure, plural
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
@@ -49,8 +49,8 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
 @reading_option
 @click.option(
     "--start",
-    metavar=START_PLACES,
-    callback=start_place,
+    metavar=START_OFFSETS,
+    callback=start_offset,
     default=EARLIEST,
     show_default=True,
     help="Where the group began. latest: at the offset of its first output.",

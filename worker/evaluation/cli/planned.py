@@ -268,9 +268,9 @@ def _events(stream: Any, settings: ModelSettings, limit: int | None) -> Iterator
 
 
 def _dealt(values: BytesColumn, first: int, partitions: Sequence[int]) -> Iterator[Records]:
-    """The events of each partition, row i being in the partition at place i mod n, at offset i div n."""
+    """The events of each partition, row i being in partition number i mod n of them, at offset i div n."""
     rows, n = np.arange(first, first + len(values)), len(partitions)
-    for place, partition in enumerate(partitions):
-        mine = rows % n == place
+    for index, partition in enumerate(partitions):
+        mine = rows % n == index
         chosen, count = values.chosen(mine), int(mine.sum())
         yield Records(partition, rows[mine] // n, chosen, ListColumn([None] * count), np.zeros(count, np.int64))

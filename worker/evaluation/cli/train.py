@@ -15,7 +15,7 @@ from driftway.worker.cli.file_options import file_options, given_file_options, p
 from driftway.worker.cli.model_options import make_target
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, reading_option, was_typed
-from driftway.worker.errors import Failure, UsageFailure, require_place
+from driftway.worker.errors import Failure, UsageFailure, require_writable
 from driftway.worker.evaluation.cli.progress_line import progress_line
 from driftway.worker.evaluation.cli.unused_rows import print_large_loss
 from driftway.worker.kafka.client_config import parse_properties
@@ -187,7 +187,7 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
     if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
         raise UsageFailure("--test-skip and --test-limit with --topic need --test SOURCE")
     require_order(OffsetBound.parse(given["first"], "--from"), OffsetBound.parse(given["end"], "--to"))
-    require_place(out, replaced=True)
+    require_writable(out, replaced=True)
     if out.exists() and not given["force"]:
         raise UsageFailure(f"{out} already exists: --force overwrites it")
     if partial.exists() and not (given["force"] or given["resume"]):

@@ -81,9 +81,7 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
     widest = max(len(result.grid.axes) for result in results)
     # One row of panels per result; results with a single parameter share rows.
     across = widest if widest > 1 else min(MOST_ACROSS, len(results))
-    panels = [
-        (result, place) if place < len(result.grid.axes) else None for result in results for place in range(widest)
-    ]
+    panels = [(result, axis) if axis < len(result.grid.axes) else None for result in results for axis in range(widest)]
     down = -(-len(panels) // across)
     figure = new_figure(5.2 * across, 3.6 * down)
     for axes, panel in zip_longest(figure.subplots(down, across, squeeze=False).flat, panels):
@@ -94,36 +92,36 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
     save(figure, path, metadata={"Software": None})
 
 
-def curves(result: GridResult, place: int) -> dict[str, list[float | None]]:
-    """Label -> metric at each value of axis number `place`, one curve per point of the other axes."""
-    name, values = result.grid.axes[place]
+def curves(result: GridResult, axis: int) -> dict[str, list[float | None]]:
+    """Label -> metric at each value of axis number `axis`, one curve per point of the other axes."""
+    name, values = result.grid.axes[axis]
     del name
     found: dict[str, list[float | None]] = {}
-    names = [other for i, (other, _) in enumerate(result.grid.axes) if i != place]
+    names = [other for i, (other, _) in enumerate(result.grid.axes) if i != axis]
     for point, figure in zip(result.grid.points(), result.figures, strict=True):
-        rest = [value for i, value in enumerate(point) if i != place]
+        rest = [value for i, value in enumerate(point) if i != axis]
         label = ", ".join(f"{n}={v}" for n, v in zip(names, rest, strict=True))
-        found.setdefault(label, [None] * len(values))[values.index(point[place])] = figure.mean
+        found.setdefault(label, [None] * len(values))[values.index(point[axis])] = figure.mean
     return found
 
 
-def _panel(axes: Any, result: GridResult, place: int) -> None:
-    name, values = result.grid.axes[place]
+def _panel(axes: Any, result: GridResult, axis: int) -> None:
+    name, values = result.grid.axes[axis]
     numbers = [_positive(value) for value in values]
-    places: Sequence[Any] = range(len(values))
+    positions: Sequence[Any] = range(len(values))
     if all(number is not None for number in numbers):
-        places = [float(number or 0.0) for number in numbers]
-        if max(places) > 20 * min(places):
+        positions = [float(number or 0.0) for number in numbers]
+        if max(positions) > 20 * min(positions):
             axes.set_xscale("log")
     else:
-        axes.set_xticks(places, values)
+        axes.set_xticks(positions, values)
     factor = 100.0 if "accuracy" in result.metric else 1.0
-    lines = curves(result, place)
+    lines = curves(result, axis)
     if len(lines) > MOST_LINES:
         best = [top for parameter, _, top, _ in result.sensitivity() if parameter == name]
         lines = {"best of the others": best}
     for number, (label, heights) in enumerate(lines.items()):
-        known = sorted((x, factor * y) for x, y in zip(places, heights, strict=True) if y is not None)
+        known = sorted((x, factor * y) for x, y in zip(positions, heights, strict=True) if y is not None)
         axes.plot(*zip(*known, strict=True), marker="o", ms=4, label=label, color=COLOURS[number % len(COLOURS)])
     axes.set(title=f"{result.grid.name} on {result.stream}", xlabel=name)
     axes.set_ylabel(result.metric.replace("_", " ") + (", %" if factor != 1.0 else ""))

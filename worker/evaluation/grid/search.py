@@ -107,12 +107,12 @@ class GridResult:
         """(parameter, value, best, mean) over all points with that value: a parameter that matters changes the best."""
         points, found = self.grid.points(), []
         choose = max if self.larger_is_better else min
-        for place, (name, values) in enumerate(self.grid.axes):
+        for axis, (name, values) in enumerate(self.grid.axes):
             for value in values:
                 means = [
                     figure.mean
                     for point, figure in zip(points, self.figures, strict=True)
-                    if point[place] == value and figure.mean is not None
+                    if point[axis] == value and figure.mean is not None
                 ]
                 found.append((name, value, choose(means, default=None), fmean(means) if means else None))
         return found

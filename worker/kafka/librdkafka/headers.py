@@ -44,8 +44,8 @@ class HeaderReader:
         self._library = library
         self._list, self._name = ctypes.c_void_p(), ctypes.c_char_p()
         self._value, self._size = ctypes.c_void_p(), ctypes.c_size_t()
-        places = self._list, self._name, self._value, self._size
-        self._at, *self._of = (ctypes.addressof(place) for place in places)
+        out = self._list, self._name, self._value, self._size
+        self._at, *self._of = (ctypes.addressof(one) for one in out)
 
     def read(self, pointers: Integers) -> Headers:
         """Copy the headers of the messages at these addresses, i8[n]."""
@@ -142,9 +142,9 @@ class HeaderProducer:
         KafkaException
             The client refuses a record.
         """
-        places = self._pieces.ctypes.data + WORDS * WORD_BYTES * self._starts
-        for place, count in zip(places.tolist(), self._counts.tolist(), strict=True):
-            library.check(library.produceva(client, place, count))
+        addresses = self._pieces.ctypes.data + WORDS * WORD_BYTES * self._starts
+        for address, count in zip(addresses.tolist(), self._counts.tolist(), strict=True):
+            library.check(library.produceva(client, address, count))
 
     def _named(self, headers: Sequence[Header]) -> Rows:
         """Build the arguments of headers; names end with a zero byte."""

@@ -45,12 +45,12 @@ def delivered(_handle: int, message: int, notes: int) -> None:
             store_word(notes + WORD_BYTES * CODE, int(code))
             store_word(notes + WORD_BYTES * REFUSED, load_word(message + WORD_BYTES * TOPIC))
         return
-    place = load_word(message + WORD_BYTES * OPAQUE)
-    if place != 0:
+    index = load_word(message + WORD_BYTES * OPAQUE)
+    if index != 0:
         offset = load_word(message + WORD_BYTES * OFFSET)
-        if load_word(notes + WORD_BYTES * place) == NONE_YET:
-            store_word(notes + WORD_BYTES * place, offset)
-        store_word(notes + WORD_BYTES * (place + 1), offset)
+        if load_word(notes + WORD_BYTES * index) == NONE_YET:
+            store_word(notes + WORD_BYTES * index, offset)
+        store_word(notes + WORD_BYTES * (index + 1), offset)
 
 
 class LibrdkafkaSender(Sender):
@@ -75,7 +75,7 @@ class LibrdkafkaSender(Sender):
         self._library, self._partition = library, partition
         self._notes = np.zeros(FIRST + 2 * MOST_TOPICS, np.int64)
         self._notes[FIRST:] = NONE_YET
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         """Topic -> index of its first offset in the notes."""
         self._counts: dict[str, int] = {}
         self._handle = Handle(
@@ -104,10 +104,10 @@ class LibrdkafkaSender(Sender):
             names, starts, lengths = keys.to_buffer()
             fill(rows, names.ctypes.data, starts, lengths, KEY)
         first = topic not in self._counts
-        place = self._count(topic, n)
+        index = self._count(topic, n)
         if first:
-            rows[0, OPAQUE] = place
-        rows[-1, OPAQUE] = place
+            rows[0, OPAQUE] = index
+        rows[-1, OPAQUE] = index
         with reported_fatal_error(self):
             self._queue(topic, rows, headers)
 
@@ -167,11 +167,11 @@ class LibrdkafkaSender(Sender):
 
     def _count(self, topic: str, n: int) -> int:
         """Count n more records of a topic; return the index of its offsets in the notes."""
-        if topic not in self._places and len(self._places) == MOST_TOPICS:  # the notes have no room for it
+        if topic not in self._indices and len(self._indices) == MOST_TOPICS:  # the notes have no room for it
             raise RuntimeError(f"a sender produces to at most {MOST_TOPICS} topics: {topic} would be one more")
         self._counts[topic] = self._counts.get(topic, 0) + n
-        return self._places.setdefault(topic, FIRST + 2 * len(self._places))
+        return self._indices.setdefault(topic, FIRST + 2 * len(self._indices))
 
     def _offsets(self, topic: str) -> Any:
-        place = self._places[topic]
-        return self._notes[place : place + 2]
+        index = self._indices[topic]
+        return self._notes[index : index + 2]

@@ -80,8 +80,8 @@ def indexes(value: bytes) -> tuple[tuple[int, ...], int]:
         raise Unusable(FORMAT)
     path = []
     for _ in range(count):
-        place, at = zigzag(value, at)
-        path.append(place)
+        index, at = zigzag(value, at)
+        path.append(index)
     return tuple(path) or (0,), at
 
 
@@ -150,10 +150,10 @@ def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tu
     from google.protobuf.message_factory import GetMessageClass
 
     names, among = [file.package] if file.package else [], file.message_type
-    for place in path:
-        if not 0 <= place < len(among):
+    for index in path:
+        if not 0 <= index < len(among):
             raise Unusable(f"schema {number} has no message {shown('.'.join(map(str, path)))}")
-        names.append(among[place].name)
-        among = among[place].nested_type
+        names.append(among[index].name)
+        among = among[index].nested_type
     descriptor = pool.FindMessageTypeByName(".".join(names))
     return GetMessageClass(descriptor), ObjectConverter(descriptor)

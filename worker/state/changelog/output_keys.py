@@ -21,7 +21,7 @@ from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.registered.framing import is_registered
-from driftway.worker.wire.registered.reading import read_place
+from driftway.worker.wire.registered.reading import read_prediction_id
 from driftway.worker.wire.rejections import answered_offset
 
 Key = tuple[int, bytes | None]
@@ -102,7 +102,7 @@ class OutputKeys:
         if offset == 0:
             return LARGEST
         end = end_of_visible(self.reader, topic, self.partition, low, min(offset, high), self.deadline)
-        return 0 if end == low else max(place for place, _ in self.read(topic, end - 1, end))
+        return 0 if end == low else max(offset for offset, _ in self.read(topic, end - 1, end))
 
     def _has_any(self, topic: str, first: int) -> bool:
         end = watermarks(self.reader, topic, self.partition, self.deadline)[1]
@@ -125,8 +125,8 @@ class OutputKeys:
             return answered_offset(dict(message.headers() or ()))
         value, named = message.value() or b"", topic == self.topics.challengers
         if is_registered(value):
-            place = read_place(value)
-            return place.offset, place.learner.encode() if named else None
+            prediction = read_prediction_id(value)
+            return prediction.offset, prediction.learner.encode() if named else None
         if is_packed(value):
             found = decode_predictions([value])
             return int(found.offset[0]), found.learners[0].encode() if named else None

@@ -20,7 +20,7 @@ def times_of(records: Records) -> Integers:
 
 
 @kernel
-def find_places(events: Integers, labels: Integers, places: Integers) -> int:
+def find_indices(events: Integers, labels: Integers, indices: Integers) -> int:
     """Find the event before which each label goes; return how many labels have one. Shapes: i8[n], i8[m], i8[m]."""
     i = 0
     for j in range(labels.shape[0]):
@@ -28,21 +28,21 @@ def find_places(events: Integers, labels: Integers, places: Integers) -> int:
             i += 1
         if i == events.shape[0]:
             return j
-        places[j] = i
+        indices[j] = i
     return int(labels.shape[0])
 
 
-def interleaved(events: Records, labels: Records | None, places: Integers) -> Records:
-    """Insert labels among events. Shapes: places i8[m], the event before which each label goes."""
-    n, m = len(events), len(places)
+def interleaved(events: Records, labels: Records | None, indices: Integers) -> Records:
+    """Insert labels among events. Shapes: indices i8[m], the event before which each label goes."""
+    n, m = len(events), len(indices)
     if labels is None or not m:
         return replace(events, label_offsets=np.full(n, NO_LABEL_OFFSET))
-    pick = np.insert(np.arange(n), places, np.arange(n, n + m))
+    pick = np.insert(np.arange(n), indices, np.arange(n, n + m))
     headers = joined_headers([(events.headers, n), (labels.headers, m)])
     own = np.concatenate([np.full(n, NO_LABEL_OFFSET), labels.offsets])
     return Records(
         events.partition,
-        np.concatenate([events.offsets, events.offsets[places]])[pick],
+        np.concatenate([events.offsets, events.offsets[indices]])[pick],
         _gather([events.values, labels.values], pick),
         _gather([events.keys, labels.keys], pick),
         np.concatenate([times_of(events), times_of(labels)])[pick],
@@ -95,15 +95,15 @@ def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
     widths = np.maximum(lengths, 0) + 1
     ends = np.cumsum(widths)
     buffer = np.zeros(int(ends[-1]) + SPARE if len(ends) else SPARE, np.uint8)
-    places = ends - widths
-    copy_strings(read_only(text), begins, lengths, places, buffer)
+    new_starts = ends - widths
+    copy_strings(read_only(text), begins, lengths, new_starts, buffer)
     buffer[len(buffer) - SPARE :] = np.frombuffer(TAIL, np.uint8)
-    return TerminatedColumn(read_only(buffer), places, lengths)
+    return TerminatedColumn(read_only(buffer), new_starts, lengths)
 
 
 @kernel
-def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
-    """Copy strings to their places, leaving the bytes between them alone. Shapes: starts, sizes, places i8[n]."""
+def copy_strings(text: Text, starts: Integers, sizes: Integers, new_starts: Integers, made: Text) -> None:
+    """Copy strings to `new_starts`, leaving the bytes between them alone. Shapes: starts, sizes, new_starts i8[n]."""
     for i in range(starts.shape[0]):
         for k in range(sizes[i]):
-            made[places[i] + k] = text[starts[i] + k]
+            made[new_starts[i] + k] = text[starts[i] + k]

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from driftway.worker.state.delayed_labels.interleaving import concatenated, find_places, interleaved, times_of
+from driftway.worker.state.delayed_labels.interleaving import concatenated, find_indices, interleaved, times_of
 from driftway.worker.state.delayed_labels.merge_order import Corrections, MergeOrder, MergePosition
 from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.delayed_labels.usable_times import (
@@ -201,9 +201,9 @@ class LabelMerger:
         self._at_end = self._label_topic_seen = True
         self._labels.next = max(self._labels.next, offset)
 
-    def snapshot_taken(self, place: MergePosition) -> None:
-        """Drop the order before `place`, now that a snapshot taken there is committed."""
-        self.order = self.order.since(place)
+    def snapshot_taken(self, position: MergePosition) -> None:
+        """Drop the order before `position`, now that a snapshot taken there is committed."""
+        self.order = self.order.since(position)
         if not self.order.steps:
             self._latest_event_time = None
 
@@ -322,11 +322,11 @@ class LabelMerger:
         self, events: Records, labels: Records | None, event_due: Integers, label_due: Integers | None
     ) -> Records:
         """Merge events with the labels due before them, by these times, and drop both from the buffers."""
-        places = np.empty(0, np.int64)
+        indices = np.empty(0, np.int64)
         if labels is not None and label_due is not None:
-            places = np.empty(len(labels), np.int64)
-            places = places[: find_places(event_due, label_due, places)]
-        end, taken, joins = self.order.end.label, len(places), self._latest_event_time is not None
+            indices = np.empty(len(labels), np.int64)
+            indices = indices[: find_indices(event_due, label_due, indices)]
+        end, taken, joins = self.order.end.label, len(indices), self._latest_event_time is not None
         self._events.drop(len(events))
         corrected: Corrections = ()
         if labels is not None and label_due is not None and taken:
@@ -334,7 +334,7 @@ class LabelMerger:
             self._labels.drop(taken)
             end = int(labels.offsets[-1]) + 1
             joins = self._latest_event_time is not None and int(label_due[0]) >= self._latest_event_time
-            self._latest_event_time = int(event_due[places[-1] :].max())
+            self._latest_event_time = int(event_due[indices[-1] :].max())
             corrected = corrections_of(labels, label_due[:taken])
             self._label_line = int(label_due[taken - 1])
         else:
@@ -343,6 +343,6 @@ class LabelMerger:
                 latest = max(self._latest_event_time, latest)
             self._latest_event_time = latest
         self._event_line = int(event_due.max())
-        place = MergePosition(int(events.offsets[-1]) + 1, end)
-        self.order = self.order.followed_by(place, joins, corrections_of(events, event_due), corrected)
-        return interleaved(events, labels, places)
+        position = MergePosition(int(events.offsets[-1]) + 1, end)
+        self.order = self.order.followed_by(position, joins, corrections_of(events, event_due), corrected)
+        return interleaved(events, labels, indices)

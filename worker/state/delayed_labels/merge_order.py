@@ -63,13 +63,13 @@ class MergeOrder:
         kept = self.steps[:-1] if joined else self.steps
         return MergeOrder(self.begin, (*kept, step), self.events + events, self.labels + labels)
 
-    def since(self, place: MergePosition) -> MergeOrder:
+    def since(self, position: MergePosition) -> MergeOrder:
         """The order from a later position on."""
         return MergeOrder(
-            place,
-            tuple(step for step in self.steps if step.offset > place.offset),
-            tuple(one for one in self.events if one[0] >= place.offset),
-            tuple(one for one in self.labels if one[0] >= place.label),
+            position,
+            tuple(step for step in self.steps if step.offset > position.offset),
+            tuple(one for one in self.events if one[0] >= position.offset),
+            tuple(one for one in self.labels if one[0] >= position.label),
         )
 
     def known_from(self, low: MergePosition, offset: int | None = None) -> MergePosition:
@@ -155,7 +155,7 @@ def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
         Input offset of a state.
     """
     by_begin = {part.begin: part for part in parts}
-    begin = next((place for place in by_begin if place.offset == offset), None)
+    begin = next((one for one in by_begin if one.offset == offset), None)
     if begin is None:
         return next((MergeOrder(part.end) for part in parts if part.end.offset == offset), None)
     chain, at = list[MergeOrder](), begin

@@ -321,14 +321,14 @@ class PendingRows:
         ValueError
             It has other sizes.
         """
-        store, raw, place = self._store, saved.tobytes(), 0
+        store, raw, end = self._store, saved.tobytes(), 0
 
         def take(array: NDArray[Any]) -> NDArray[Any]:
-            nonlocal place
-            place += array.nbytes
-            if place > len(raw):
+            nonlocal end
+            end += array.nbytes
+            if end > len(raw):
                 raise ValueError(OTHER_SIZES)
-            return np.frombuffer(raw, array.dtype, array.size, place - array.nbytes).reshape(array.shape)
+            return np.frombuffer(raw, array.dtype, array.size, end - array.nbytes).reshape(array.shape)
 
         store.number[:] = take(store.number)
         store.delay[:] = take(store.delay)
@@ -340,7 +340,7 @@ class PendingRows:
         _, waits = self._slots()
         for column in self._row_columns():
             column[waits] = take(column[: len(waits)])
-        if place < len(raw):
+        if end < len(raw):
             raise ValueError(OTHER_SIZES)
         if store.table.any():
             store.table[:] = 0

@@ -183,8 +183,8 @@ def write_row(operations: OperationColumns, k: int, x: Floats, y: float) -> None
 @fragment
 def note_delay(store: PendingTable, rows: int, millis: int) -> None:
     """Record how late a label was."""
-    place = store.number[LABELLED] % RECENT
-    store.delay[place, 0], store.delay[place, 1] = rows, max(millis, 0)
+    entry = store.number[LABELLED] % RECENT
+    store.delay[entry, 0], store.delay[entry, 1] = rows, max(millis, 0)
     store.number[LABELLED] += 1
 
 

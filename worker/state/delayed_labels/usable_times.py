@@ -165,5 +165,5 @@ def replayed_times(records: Records, corrections: Integers) -> Integers:
 
 def corrections_of(records: Records, times: Integers) -> Corrections:
     """The records that were merged by other times than their stamps."""
-    places = np.flatnonzero(times != times_of(records))
-    return tuple(zip(records.offsets[places].tolist(), times[places].tolist(), strict=True))
+    changed = np.flatnonzero(times != times_of(records))
+    return tuple(zip(records.offsets[changed].tolist(), times[changed].tolist(), strict=True))

@@ -93,8 +93,8 @@ def _kept_columns(before: PlannedState, after: PlannedState) -> list[int | None]
         return None
     if theirs is None or ours is None:
         raise Failure("the features of this partition's events have no names, so they cannot be changed by name")
-    places = {key: i for i, key in enumerate(theirs)}
-    return [places.get(key) for key in ours]
+    index_of = {key: i for i, key in enumerate(theirs)}
+    return [index_of.get(key) for key in ours]
 
 
 def _column_keys(one: PlannedState) -> list[tuple[object, ...]] | None:

@@ -110,15 +110,15 @@ class Relearners(BackgroundThread):
 
     def _read(self, one: Relearner, end: int, order: MergeOrder | None) -> bool:
         """Learn the log up to an offset; return whether that is done."""
-        settings, place = self._settings, one.place
-        if one.began is None or not is_held(place, log_begins(settings, one.partition)):
+        settings, begin = self._settings, one.merged
+        if one.began is None or not is_held(begin, log_begins(settings, one.partition)):
             with rows_from(settings, one.partition, one.plan.relearn_from.get(one.partition), end, order) as found:
                 one.begin(*found.begin)
                 what = {"plan": one.plan.number, "learners": one.names}
                 self._event_log.event("relearning", partition=one.partition, **what, offset=found.begin.offset, end=end)
                 return self._learn(one, found.rows)
         before = order if order is None else order_before(settings, one.partition, order)
-        with rows_after(settings, one.partition, place, end, before) as rows:
+        with rows_after(settings, one.partition, begin, end, before) as rows:
             return self._learn(one, rows)
 
     def _learn(self, one: Relearner, rows: RecordStream | MergedRows) -> bool:

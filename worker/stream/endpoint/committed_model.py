@@ -48,7 +48,7 @@ class CommittedModel:
         self._loaded: SavedState | None = None
         self._model: Model | None = None
         self._copied: list[tuple[int, Bytes]] = []
-        """What predictions depend on: its place in a saved state, and where the model has it."""
+        """What predictions depend on: its index in a saved state, and where the model has it."""
 
     def predict(
         self, saved: SavedState, events: Sequence[bytes], keys: Sequence[bytes | None] | None = None
@@ -89,8 +89,8 @@ class CommittedModel:
             self._model.load(saved)
             self._copied = _used(self._model)
         elif self._loaded is not saved:
-            for place, memory in self._copied:
-                memory[:] = saved.parts[place]
+            for index, memory in self._copied:
+                memory[:] = saved.parts[index]
         self._loaded = saved
         return self._model, context
 
@@ -101,15 +101,15 @@ class CommittedModel:
             return False
         if (last.schema, last.calibration, len(last.parts)) != (saved.schema, saved.calibration, len(saved.parts)):
             return False
-        return all(last.parts[place].nbytes == saved.parts[place].nbytes for place, _ in self._copied)
+        return all(last.parts[index].nbytes == saved.parts[index].nbytes for index, _ in self._copied)
 
 
 def _used(model: Model) -> list[tuple[int, Bytes]]:
-    """Return the states that a champion's predictions depend on, with their places in a saved one."""
+    """Return the states that a champion's predictions depend on, with their indices in a saved one."""
     used = [model.champion.state.memory, *(one.state.memory for one in model.monitors.confidence.models[0].stateful)]
     if model.imputer is not None:
         used.append(model.imputer.state.memory)
-    return [(place, part) for place, part in enumerate(model.parts()) if any(part is one for one in used)]
+    return [(index, part) for index, part in enumerate(model.parts()) if any(part is one for one in used)]
 
 
 def _predicted(

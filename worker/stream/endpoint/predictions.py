@@ -97,17 +97,17 @@ class PredictionHandler:
         answers = dict[int, Response]()
         of_partition: dict[int, list[tuple[int, PredictionRequest]]] = {}
         partitions = self._worker.reporter.health.input_partitions
-        for place, request in enumerate(requests):
+        for index, request in enumerate(requests):
             try:
                 require_token(request, self._token)
                 wanted = parse_request(request, self._worker.settings, partitions)
-                of_partition.setdefault(wanted.partition, []).append((place, wanted))
+                of_partition.setdefault(wanted.partition, []).append((index, wanted))
             except HttpError as refused:
-                answers[place] = refused.answer
+                answers[index] = refused.answer
         for partition, asked in of_partition.items():
             responses = self._predict(partition, [wanted for _, wanted in asked])
-            answers |= zip((place for place, _ in asked), responses, strict=True)
-        return [answers[place] for place in range(len(requests))]
+            answers |= zip((index for index, _ in asked), responses, strict=True)
+        return [answers[index] for index in range(len(requests))]
 
     def _predict(self, partition: int, asked: list[PredictionRequest]) -> list[Response]:
         events = [event for wanted in asked for event in wanted.events]
@@ -249,5 +249,5 @@ def response_of(found: PredictionAnswers, wanted: PredictionRequest) -> Response
     if not wanted.several and isinstance(first, str):
         return HttpError(422, f"the event would be rejected: {first}").answer
     texts = [write_json({"error": one}) if isinstance(one, str) else one for one in found.answers]
-    place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (wanted.partition, found.offset, found.plan)
-    return Response(200, place + b",".join(texts) + b"]}")
+    head = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (wanted.partition, found.offset, found.plan)
+    return Response(200, head + b",".join(texts) + b"]}")

@@ -111,10 +111,10 @@ class Reporter:
 
     def restored(self, task: Task, found: RestoreResult, seconds: float) -> None:
         """Record a restore that took `seconds`, after the task has taken its result."""
-        place = {"partition": task.partition, "position": task.position, "committed": task.committed}
+        position = {"partition": task.partition, "position": task.position, "committed": task.committed}
         self._report_misplaced(task.partition, task.position if found.start is None else found.start)
         remembered = {"from": "memory"} if found.model is None else {}
-        self._event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
+        self._event_log.event("restored", **position, **remembered, **({"note": found.note} if found.note else {}))
         self.metrics.restored(task, found, seconds)
         self.tracing.restored(task)
         self.metrics.state(task)

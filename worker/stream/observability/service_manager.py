@@ -29,11 +29,11 @@ class ServiceManager:
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ, clock: Callable[[], float] = time.monotonic) -> None:
-        place = environ.get("NOTIFY_SOCKET", "")
+        address = environ.get("NOTIFY_SOCKET", "")
         # "@" stands for the null byte that an abstract address begins with.
-        self._address = f"\0{place[1:]}" if place.startswith("@") else place
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
         self._clock, self._sent_at = clock, float("-inf")
-        self._every = _watchdog_seconds(environ) / PINGS if place else 0.0
+        self._every = _watchdog_seconds(environ) / PINGS if address else 0.0
         self._joined = False
 
     def joined(self) -> None:
@@ -56,9 +56,9 @@ class ServiceManager:
         if not self._address:
             return
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as place:
-                place.settimeout(SEND_SECONDS)
-                place.sendto(message.encode(), self._address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
+                connection.settimeout(SEND_SECONDS)
+                connection.sendto(message.encode(), self._address)
         except OSError:
             return  # the manager notices by itself what it is not told
 

@@ -45,9 +45,9 @@ def log_begins(settings: WorkerSettings, partition: int) -> MergePosition:
     return MergePosition(lows[0], lows[-1] if settings.label_topic else 0)
 
 
-def is_held(place: MergePosition, low: MergePosition) -> bool:
-    """Whether logs that begin at `low` still hold all rows from a place on."""
-    return low.offset <= place.offset and low.label <= place.label
+def is_held(begin: MergePosition, low: MergePosition) -> bool:
+    """Whether logs that begin at `low` still hold all rows from a position on."""
+    return low.offset <= begin.offset and low.label <= begin.label
 
 
 @contextmanager
@@ -88,22 +88,22 @@ def rows_from(
 
 @contextmanager
 def rows_after(
-    settings: WorkerSettings, partition: int, place: MergePosition, end: int, order: MergeOrder | None
+    settings: WorkerSettings, partition: int, begin: MergePosition, end: int, order: MergeOrder | None
 ) -> Iterator[RecordStream | MergedRows]:
-    """Open the rows from a place, which the log still holds, to before an input offset.
+    """Open the rows from a position, which the log still holds, to before an input offset.
 
     `order` is that of the labels, and covers these rows; None without a label topic.
     """
     if order is None:
-        with _events(settings, partition, place.offset, end) as events:
+        with _events(settings, partition, begin.offset, end) as events:
             yield events
         return
-    with _merged(settings, partition, order.since(place), end, None) as merged:
+    with _merged(settings, partition, order.since(begin), end, None) as merged:
         yield merged
 
 
 def recorded_order(
-    settings: WorkerSettings, partition: int, place: MergePosition, orders: Sequence[MergeOrder] | None
+    settings: WorkerSettings, partition: int, begin: MergePosition, orders: Sequence[MergeOrder] | None
 ) -> MergeOrder | None:
     """Return the order of the labels, as recorded up to the newest commit; None without a label topic.
 
@@ -113,7 +113,7 @@ def recorded_order(
         The worker's.
     partition : int
         The partition.
-    place : MergePosition
+    begin : MergePosition
         Where it is needed from.
     orders : sequence of MergeOrder or None
         As `merge_orders` returns them; None: they are read.
@@ -129,10 +129,10 @@ def recorded_order(
         with closing(reader_of(settings)) as reader:
             orders = merge_orders(reader, settings.topics.snapshots, partition, Deadline(ASK_SECONDS))
     order = leading_to(orders, orders[-1]) if orders else None
-    if order is None or not is_held(place, order.begin):
+    if order is None or not is_held(begin, order.begin):
         raise CannotRestore(
             f"{settings.topics.snapshots} does not say in which order labels of {settings.label_topic}/{partition} "
-            f"were merged from offset {place.offset} of {settings.input} on"
+            f"were merged from offset {begin.offset} of {settings.input} on"
         )
     return order
 

@@ -70,7 +70,7 @@ class Relearner:
         self.model = self._new_model()
         self.began: MergePosition | None = None
         """The position before the first row; None: nothing was read yet."""
-        self.place = MergePosition(0, 0)
+        self.merged = MergePosition(0, 0)
         """The position after the last row that it has learned, or that is not in the log; its label offset is 0 without
         a label topic."""
         self.target = position
@@ -103,7 +103,7 @@ class Relearner:
     @property
     def position(self) -> int:
         """The offset after the last row that it has learned, or that is not in the log."""
-        return self.place.offset
+        return self.merged.offset
 
     @property
     def left(self) -> int:
@@ -123,7 +123,7 @@ class Relearner:
         with self._learning:
             if self.began is not None:
                 self.model = self._new_model()
-            self.began = self.place = MergePosition(offset, label)
+            self.began = self.merged = MergePosition(offset, label)
             self._records = 0
 
     def learn(self, records: Records) -> None:
@@ -133,7 +133,7 @@ class Relearner:
 
     def reached(self, offset: int) -> None:
         """Record that the log holds nothing more before an offset."""
-        self.place = MergePosition(max(self.position, offset), self.place.label)
+        self.merged = MergePosition(max(self.position, offset), self.merged.label)
         with self._handing:
             self.read = self.handed_from is not None and self.position >= self.handed_from
 
@@ -168,7 +168,7 @@ class Relearner:
             rows, seconds = self._cost
             self._cost = FORGETTING * rows + len(records), FORGETTING * seconds + time.thread_time() - began
         self._records += len(records)
-        self.place = position_after(records, self.place)
+        self.merged = position_after(records, self.merged)
 
     # The loop's thread.
 

@@ -29,18 +29,18 @@ def interleaved(parts: Sequence[BytesColumn]) -> BytesColumn:
     ends = np.cumsum(lengths)
     begins = np.ascontiguousarray((ends.reshape(lengths.shape) - lengths).T)
     out = take_buffer(int(ends[-1]))
-    for (text, starts, sizes), places in zip(buffers, begins, strict=True):
-        _scatter(text, starts, sizes, out, places)
+    for (text, starts, sizes), new_starts in zip(buffers, begins, strict=True):
+        _scatter(text, starts, sizes, out, new_starts)
     for part in parts:
         part.release()
     return PooledColumn(out, ends, slices)
 
 
 @kernel
-def _scatter(text: Text, starts: Integers, lengths: Integers, out: Text, places: Integers) -> None:
-    """Copy records of text u1[bytes] to their places in out u1[bytes], and no byte more; the others are i8[n]."""
+def _scatter(text: Text, starts: Integers, lengths: Integers, out: Text, new_starts: Integers) -> None:
+    """Copy records of text u1[bytes] to new_starts in out u1[bytes], and no byte more; the others are i8[n]."""
     for i in range(len(starts)):
-        p, q, n = starts[i], places[i], lengths[i]
+        p, q, n = starts[i], new_starts[i], lengths[i]
         for k in range(0, n - WORD, WORD):
             store8(out, q + k, load8(text, p + k))
         store8(out, q + n - WORD, load8(text, p + n - WORD))  # overlaps the word before, unless n is a multiple

@@ -71,11 +71,11 @@ def encode_predictions(
 
 @lru_cache(maxsize=MAX_TEMPLATES)
 def _constants(target: Target, partition: int, learner: str, plan: int, schema_id: int) -> Constants:
-    place = (
+    position = (
         bytes([tag("kind", BYTES)]) + string(kind_of(target)) + bytes([tag("partition", VARINT)]) + varint(partition)
     )
     model = bytes([tag("plan", VARINT)]) + varint(plan) + bytes([tag("learner", BYTES)]) + string(learner)
-    front = header(schema_id) + FIRST_MESSAGE + place + bytes([tag("offset", VARINT)])
+    front = header(schema_id) + FIRST_MESSAGE + position + bytes([tag("offset", VARINT)])
     return Constants.of(front, model, [string(text) for text in class_texts(target)])
 
 

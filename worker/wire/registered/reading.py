@@ -27,7 +27,7 @@ class PredictionId(NamedTuple):
     learner: str
 
 
-def read_place(value: bytes) -> PredictionId:
+def read_prediction_id(value: bytes) -> PredictionId:
     """Read which prediction it is, in a value for which `is_registered` holds.
 
     Raises
@@ -109,7 +109,7 @@ class AvroReader:
         """
         kind, partition, offset, plan, learner = self.head()
         label = self._double if kind == NUMBER else self._label
-        place = {"id": self._optional(self._text), "partition": partition, "offset": offset}
+        position = {"id": self._optional(self._text), "partition": partition, "offset": offset}
         t, prediction = self._optional(self._integer), label()
         score = self._items(self._double) if kind == MULTICLASS else self._double()
         y = self._optional(label)
@@ -121,7 +121,7 @@ class AvroReader:
             optional = {"probability": self._optional(self._double), "set": self._optional(lambda: self._items(label))}
             more = {name: found for name, found in optional.items() if found is not None}
         said = {"prediction": prediction, "score": score, **more, "y": y}
-        return {**place, **said, "learner": learner, "plan": plan, "t": t}
+        return {**position, **said, "learner": learner, "plan": plan, "t": t}
 
     def _bytes(self, n: int) -> bytes:
         found = self._value[self._at : self._at + n] if n >= 0 else b""

@@ -252,7 +252,7 @@ def test_labels_of_a_separate_topic_are_learned_where_they_were_merged(
         one.hand(rows.before(done + 13).after(done))
         done = min(len(rows), done + 13)
         if one.handed_from is None:
-            given_up.append(one.place)
+            given_up.append(one.merged)
             learned = len(rows.before(one._records))
             one.learn(rows.before(done).after(learned))
             one.near = True
@@ -262,7 +262,7 @@ def test_labels_of_a_separate_topic_are_learned_where_they_were_merged(
             one.learn_handed()
     model, source = one.finish()
     assert (source.begin, source.label, source.records) == (MergePosition(0, 100), 100, len(rows))
-    assert one.place == MergePosition(90, int(rows.label_offsets.max()) + 1)
+    assert one.merged == MergePosition(90, int(rows.label_offsets.max()) + 1)
     assert bool(given_up) == (piece == 1)
     whole = run(both(settings), rows, 64)
     assert model.learners[0].state.memory.tobytes() == whole.learners[1].state.memory.tobytes()
@@ -274,9 +274,9 @@ def test_after_a_label_the_position_is_before_the_event_it_was_merged_before() -
     one.begin(0, 100)
     first = int((rows.offsets == 5).argmax())
     one.learn(rows.before(first + 2))
-    assert one.place == MergePosition(5, 103)
+    assert one.merged == MergePosition(5, 103)
     one.learn(rows.before(first + 7).after(first + 2))
-    assert one.place == MergePosition(6, 107)
+    assert one.merged == MergePosition(6, 107)
 
 
 def test_a_challenger_relearned_next_to_a_model_from_a_file_begins_empty() -> None:

@@ -46,7 +46,7 @@ from driftway.worker.wire.registered.framing import (
 )
 from driftway.worker.wire.registered.json_schema import json_schema
 from driftway.worker.wire.registered.protobuf_schema import protobuf_schema
-from driftway.worker.wire.registered.reading import AvroReader, PredictionId, read_fields, read_place
+from driftway.worker.wire.registered.reading import AvroReader, PredictionId, read_fields, read_prediction_id
 from driftway.worker.wire.scanner import NO_TIME
 from tests.support.examples import examples
 from tests.unit.worker.rows import Array, drifting, model_settings, records
@@ -191,7 +191,11 @@ def test_predictions_are_read_by_fastavro_and_protobuf(name: str) -> None:
                 assert [ours["prediction"], ours["y"]] == [
                     as_number(v) if isinstance(v, str) else v for v in (wanted["prediction"], label)
                 ]
-            assert read_place(value) == read_place(other) == PredictionId(300, int(batch.offsets[i]), "arow:C=0.1, é")
+            assert (
+                read_prediction_id(value)
+                == read_prediction_id(other)
+                == PredictionId(300, int(batch.offsets[i]), "arow:C=0.1, é")
+            )
 
 
 @examples(150)
@@ -264,7 +268,7 @@ def test_json_has_the_header_and_fits_its_schema(name: str) -> None:
                 found = orjson.loads(one or b"")
                 check.validate(found)
                 assert read_fields(value) == found == fields(value)
-                assert read_place(value) == PredictionId(300, found["offset"], "pa1")
+                assert read_prediction_id(value) == PredictionId(300, found["offset"], "pa1")
     found["kappa"] = 1
     assert not check.is_valid(found), "no other fields"
 
@@ -312,18 +316,18 @@ def test_a_value_that_is_truncated_or_not_a_prediction_is_refused() -> None:
     assert AvroReader(value + b"what a later version adds").fields() == read_fields(value)
     for bad in (b"\x02x", b"\x01", b"\xff" * 12, b"\x0cbinary"):
         with pytest.raises(ValueError, match="not a prediction in Avro"):
-            read_place(header(1) + bad)
+            read_prediction_id(header(1) + bad)
     other = protobuf.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
     whole = [end for end in range(HEADER_BYTES + 1, len(other)) if reads(other[:end])]
     assert len(whole) <= 3 + TARGETS["multiclass"].n_classes, "at the ends of fields that may lack"
     assert read_fields(other + b"\xfa\x01\x01z") == read_fields(other), "a field that is not known"
     for bad in (b"\0", b"\0\x0a\x01x", b"\0\x0b", b"\0\x09" + bytes(8)):
         with pytest.raises(ValueError, match="not a prediction in Protobuf"):
-            read_place(header(1) + bad)
+            read_prediction_id(header(1) + bad)
     with pytest.raises(ValueError, match="unexpected end"):
-        read_place(header(1) + b"{")
+        read_prediction_id(header(1) + b"{")
     with pytest.raises(ValueError, match="it has no 'partition'"):
-        read_place(header(1) + b"{}")
+        read_prediction_id(header(1) + b"{}")
     assert not is_registered(header(1))
 
 

@@ -156,11 +156,11 @@ class Spans:
 
 
 def _spread(n: int) -> list[int]:
-    """Return the places of up to MOST_LINKS of n records, evenly spread, both ends among them."""
+    """Return the indices of up to MOST_LINKS of n records, evenly spread, both ends among them."""
     if n <= MOST_LINKS:
         return list(range(n))
-    places: list[int] = np.linspace(0, n - 1, MOST_LINKS).astype(np.int64).tolist()
-    return places
+    indices: list[int] = np.linspace(0, n - 1, MOST_LINKS).astype(np.int64).tolist()
+    return indices
 
 
 def _set_error(span: Span, error: BaseException) -> None:
