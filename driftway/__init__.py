@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Classifier", "Regressor", "__version__", "create", "detector", "load", "stream"]
 
-_PLACES = {
+_MODULES = {
     "Classifier": "classifier",
     "Regressor": "regressor",
     "create": "create",
@@ -43,6 +43,6 @@ def __getattr__(name: str) -> Any:
         from driftway.version import commit
 
         return commit()
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"driftway.library.{_PLACES[name]}"), name)
+    return getattr(import_module(f"driftway.library.{_MODULES[name]}"), name)

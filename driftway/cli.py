@@ -105,8 +105,8 @@ class LazyGroup(click.Group):
         except click.NoSuchOption as error:
             if error.option_name != "--config":
                 raise
-            place = "It goes before the command: driftway --config FILE COMMAND ..."
-            raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
+            advice = "It goes before the command: driftway --config FILE COMMAND ..."
+            raise click.UsageError(f"{error.format_message()} {advice}", error.ctx) from None
         except click.ClickException as error:
             if "say_end" not in (ctx.obj or {}):
                 for sentence in (ctx.obj or {}).pop("renamed", ()):  # the worker's log has not begun

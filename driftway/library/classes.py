@@ -61,10 +61,10 @@ class Classes:
         ValueError
             As `index`.
         """
-        values, place = np.unique(y, return_inverse=True)
+        values, inverse = np.unique(y, return_inverse=True)
         known = {value: self._index.get(value) for value in values.tolist()}
         if None in known.values():  # they are numbered as they come
-            first = [int(np.argmax(place == i)) for i in range(len(values))]
+            first = [int(np.argmax(inverse == i)) for i in range(len(values))]
             before = len(self.known)
             try:
                 for i in np.argsort(first).tolist():
@@ -75,7 +75,7 @@ class Classes:
                 del self.known[before:]
                 raise
         at = np.array([self._index[value] for value in values.tolist()], np.float64)
-        return at[place.reshape(-1)]
+        return at[inverse.reshape(-1)]
 
     def label(self, index: int) -> Any:
         """Return the label of a class; of one that has not come yet, the one that has; None without any."""

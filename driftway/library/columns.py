@@ -196,7 +196,7 @@ def matrix(X: Any) -> Array:
     found = np.asarray(X)
     is_object = found.dtype.kind == "O"
     if found.dtype.kind in "US" or (is_object and any(isinstance(one, str | bytes) for one in found.flat)):
-        raise ValueError(f"X holds text, not numbers{_place(found, X)}")
+        raise ValueError(f"X holds text, not numbers{_where(found, X)}")
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: features are real numbers")
     try:
@@ -206,7 +206,7 @@ def matrix(X: Any) -> Array:
     except OverflowError:
         raise ValueError("X holds an integer that is too large for a float64") from None
     except (TypeError, ValueError) as error:
-        sentence = f"X holds values that are not numbers, such as text or categories: {error}{_place(found, X)}"
+        sentence = f"X holds values that are not numbers, such as text or categories: {error}{_where(found, X)}"
         raise type(error)(sentence) from None
     if values.ndim != 2:
         hint = " Reshape your data: X[None] is one row, X[:, None] one feature." if values.ndim == 1 else ""
@@ -246,7 +246,7 @@ def finite(value: Any, what: str) -> float:
     return number
 
 
-def _place(found: Any, X: Any) -> str:
+def _where(found: Any, X: Any) -> str:
     """Return where the first value is that is no number, for the end of a sentence; nothing for other arrays."""
     if found.dtype.kind != "O" or found.ndim != 2:
         return ""

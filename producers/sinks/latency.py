@@ -47,8 +47,8 @@ class Latencies:
         if not len(seconds):
             return
         bounded = np.clip(seconds, SMALLEST_SECONDS, LARGEST_SECONDS)
-        places = np.ceil(np.log(bounded / SMALLEST_SECONDS) / math.log(GROWTH)).astype(np.int64)
-        self._bins += np.bincount(np.minimum(places, BINS - 1), minlength=BINS)
+        bins = np.ceil(np.log(bounded / SMALLEST_SECONDS) / math.log(GROWTH)).astype(np.int64)
+        self._bins += np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
         self.count += len(seconds)
         self.largest = max(self.largest, float(seconds.max()))
 
@@ -58,8 +58,8 @@ class Latencies:
         if self.count == 0:
             return math.nan
         rank = max(1, math.ceil(part * self.count - 1e-9))
-        place = int(np.searchsorted(np.cumsum(self._bins), rank))
-        return min(SMALLEST_SECONDS * GROWTH**place, self.largest)
+        k = int(np.searchsorted(np.cumsum(self._bins), rank))
+        return min(SMALLEST_SECONDS * GROWTH**k, self.largest)
 
     def as_milliseconds(self) -> dict[str, float | int | None]:
         """The percentiles, the largest and the count, for reports; None if nothing was acknowledged."""

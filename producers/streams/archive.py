@@ -27,16 +27,16 @@ SOURCE = (
 
 
 @kernel
-def draw_row(rng: NDArray[np.uint64], path: Array, place: float, X: Array, i: int) -> float:
-    """Write row i of the concept at `place` on the path and return its label; draw order: class, component, x1, x2.
+def draw_row(rng: NDArray[np.uint64], path: Array, position: float, X: Array, i: int) -> float:
+    """Write row i of the concept at `position` on the path and return its label; draw order: class, component, x1, x2.
 
     Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2]. Means and variances change linearly from
-    one corner to the next: 0 <= place <= corners - 1.
+    one corner to the next: 0 <= position <= corners - 1.
     """
     label = 1 if uniform(rng) < 0.5 else 0
     k = randint(rng, path.shape[1])
-    corner = min(int(place), path.shape[2] - 2)
-    part = place - corner
+    corner = min(int(position), path.shape[2] - 2)
+    part = position - corner
     for j in range(2):
         mean = (1.0 - part) * path[label, k, corner, j] + part * path[label, k, corner + 1, j]
         variance = (1.0 - part) * path[label, k, corner, 2 + j] + part * path[label, k, corner + 1, 2 + j]
@@ -58,10 +58,10 @@ def fill_archive(
 
 
 @kernel
-def sample_archive(rng: NDArray[np.uint64], path: Array, place: float, X: Array, y: Array) -> None:
+def sample_archive(rng: NDArray[np.uint64], path: Array, position: float, X: Array, y: Array) -> None:
     """Write rows of one concept. Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2], y f8[n]."""
     for i in range(X.shape[0]):
-        y[i] = draw_row(rng, path, place, X, i)
+        y[i] = draw_row(rng, path, position, X, i)
 
 
 def _recipe(

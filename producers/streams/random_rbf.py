@@ -97,9 +97,9 @@ def fill_rbf(
     """
     if start == 0:
         draw_model(rng, classes, speed, facts, centre, step)
-    places, steps = centre.reshape(-1), step.reshape(-1)
+    positions, steps = centre.reshape(-1), step.reshape(-1)
     for i in range(X.shape[0]):
-        move_centroids(places, steps)
+        move_centroids(positions, steps)
         y[i] = draw_row(rng, facts, centre, X, i)
 
 

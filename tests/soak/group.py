@@ -79,12 +79,12 @@ class Group:
             str(SNAPSHOT_ROWS),
             *(word for pair in properties for word in ("-X", pair)),
         ]
-        return [sys.executable, "-P", "-m", "driftway", "worker", *self._place(self.way), *own]
+        return [sys.executable, "-P", "-m", "driftway", "worker", *self._options(self.way), *own]
 
     def audit(self) -> list[str]:
         """Return the arguments of `driftway` that audit the group."""
-        return ["audit", *self._place(self.bootstrap)]
+        return ["audit", *self._options(self.bootstrap)]
 
-    def _place(self, bootstrap: str) -> list[str]:
+    def _options(self, bootstrap: str) -> list[str]:
         topics = self.topics
         return ["--bootstrap", bootstrap, "--input", topics.input, "--group", topics.group, *LEARNING]

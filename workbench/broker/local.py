@@ -221,8 +221,8 @@ class LocalKafka(LocalBrokers):
         return self._process
 
     def _make_home(self) -> Path:
-        if "," in str(place := self._given or Path(tempfile.gettempdir())):
-            raise UsageFailure(f"data directory {place} has a comma in its name, at which Kafka would end it")
+        if "," in str(folder := self._given or Path(tempfile.gettempdir())):
+            raise UsageFailure(f"data directory {folder} has a comma in its name, at which Kafka would end it")
         if self._given is None:
             return Path(tempfile.mkdtemp(prefix="driftway-kafka-"))
         try:

@@ -172,7 +172,7 @@ def why(
         raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
     if not len(batch):
         raise Failure(f"offset {offset} of {source} holds the label of an earlier event: labels have no prediction")
-    target, number = model.settings.target, 0 if challenger is None else _place(model, challenger, offset)
+    target, number = model.settings.target, 0 if challenger is None else _index_of(model, challenger, offset)
     name, learner = model.settings.names[number], (model.champion, *model.learners[1:])[number]
     score = np.empty((1, learner.n_scores))
     learner.predict(batch.X, score)
@@ -228,7 +228,7 @@ def _in_words(confidence: dict[str, Any], target: Target) -> dict[str, Any]:
     return {**confidence, "set": [class_or_number(target, float(c)) for c in confidence["set"]]}
 
 
-def _place(model: Model, challenger: str, offset: int) -> int:
+def _index_of(model: Model, challenger: str, offset: int) -> int:
     """Return a challenger's number among the models of the plan at an offset."""
     names = model.settings.names
     if challenger not in names[1:]:

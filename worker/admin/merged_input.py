@@ -1,4 +1,4 @@
-"""A partition's events merged with labels from the label topic, from a place where their recorded order is known."""
+"""A partition's events merged with labels from the label topic, from an offset where their recorded order is known."""
 
 from __future__ import annotations
 

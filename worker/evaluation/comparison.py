@@ -43,9 +43,9 @@ def add_comparison(rows: list[Row]) -> None:
     if table is None:
         return
     by_stream, figures, larger = table
-    for group, places in zip(by_stream, ranks(figures, larger), strict=True):
-        for row, place in zip(group, places.tolist(), strict=True):
-            row["rank"] = place
+    for group, all_ranks in zip(by_stream, ranks(figures, larger), strict=True):
+        for row, rank in zip(group, all_ranks.tolist(), strict=True):
+            row["rank"] = rank
         if can_test():
             _add_paired(group, larger)
     if len(by_stream) < 2 or not can_test():
@@ -53,8 +53,8 @@ def add_comparison(rows: list[Row]) -> None:
     found = friedman(figures, larger)
     k, n = len(by_stream[0]), len(by_stream)
     for group in by_stream:
-        for row, place in zip(group, found.ranks.tolist(), strict=True):
-            row |= {"mean_rank": place, "friedman_p": found.p}
+        for row, rank in zip(group, found.ranks.tolist(), strict=True):
+            row |= {"mean_rank": rank, "friedman_p": found.p}
             if k <= MOST_LEARNERS:
                 row["critical_difference"] = critical_difference(k, n)
 

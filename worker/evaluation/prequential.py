@@ -268,8 +268,8 @@ class Evaluation:
         for p, part in enumerate(self.parts):
             dealt = (self.rows - p + self.partitions - 1) // self.partitions
             if dealt:
-                place = {"learner": self.name, "partition": p, "offset": dealt - 1}
-                self.points.append({**place, **part.point()})
+                position = {"learner": self.name, "partition": p, "offset": dealt - 1}
+                self.points.append({**position, **part.point()})
 
     def results(self, stream: str) -> list[dict[str, Any]]:
         """One object per partition: stream, learner, rows, the metrics (accuracy as a fraction), seconds."""

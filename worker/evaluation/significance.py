@@ -112,8 +112,8 @@ def ranks(figures: ArrayLike, larger_is_better: bool = True) -> Array:
         table = -table
     before = (table[:, None, :] < table[:, :, None]).sum(axis=2)
     equal = (table[:, None, :] == table[:, :, None]).sum(axis=2)
-    places: Array = before + 0.5 * (equal + 1.0)
-    return places
+    found: Array = before + 0.5 * (equal + 1.0)
+    return found
 
 
 def friedman(figures: ArrayLike, larger_is_better: bool = True) -> Friedman:
@@ -160,12 +160,12 @@ def alike(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, ...]]:
 
     Shapes: mean_ranks f8[k]. Groups are indices in order of rank; a learner that differs from all others is in none.
     """
-    places = np.asarray(mean_ranks, np.float64)
-    order = np.argsort(places, kind="stable")
+    found = np.asarray(mean_ranks, np.float64)
+    order = np.argsort(found, kind="stable")
     groups: list[tuple[int, ...]] = []
     reached = 0
     for first in range(len(order)):
-        end = int(np.count_nonzero(places[order] - places[order[first]] < difference))
+        end = int(np.count_nonzero(found[order] - found[order[first]] < difference))
         if end > max(reached, first + 1):
             groups.append(tuple(int(i) for i in order[first:end]))
             reached = end

@@ -151,8 +151,8 @@ def written_headers(
         As in `cloud_event_headers`.
     """
     if settings.cloudevents:
-        place, media = (batch.partition, batch.offsets, batch.t), CONTENT_TYPES[settings.output_form]
-        return cloud_event_headers(settings.cloudevents, media, place, passed, names)
+        rows, media = (batch.partition, batch.offsets, batch.t), CONTENT_TYPES[settings.output_form]
+        return cloud_event_headers(settings.cloudevents, media, rows, passed, names)
     if passed is None or len(names) == 1:
         return passed
     return [each for each in passed for _ in names]

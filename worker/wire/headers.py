@@ -132,7 +132,7 @@ def passed_headers(headers: Headers | None, names: Collection[str]) -> Headers |
 def cloud_event_headers(
     source: str,
     content_type: bytes,
-    place: tuple[int, NDArray[np.int64], NDArray[np.int64]],
+    rows: tuple[int, NDArray[np.int64], NDArray[np.int64]],
     passed: Headers | None = None,
     names: Sequence[str] = ("",),
 ) -> list[Sequence[Header]]:
@@ -144,7 +144,7 @@ def cloud_event_headers(
         The attribute `source`.
     content_type : bytes
         Media type of the values.
-    place : (partition, offsets, times)
+    rows : (partition, offsets, times)
         Partition, and i8[n] each: offsets of the rows in the input, and their times in ms since 1970; a time that RFC
         3339 cannot write is left out.
     passed : Headers or None
@@ -152,7 +152,7 @@ def cloud_event_headers(
     names : sequence of str
         The m challengers whose predictions they are; by default the champion's.
     """
-    partition, offsets, times = place
+    partition, offsets, times = rows
     begin = (
         (f"{ATTRIBUTE}specversion", SPEC_VERSION),
         (f"{ATTRIBUTE}type", EVENT_TYPE),

@@ -45,12 +45,12 @@ def inject_all(stream: Stream, texts: Sequence[str], seed: int, rows: int | None
         One sentence naming what does not exist or is not valid.
     """
     seed = getattr(stream, "seed", seed)
-    for place, text in enumerate(texts, 1):
-        stream = inject(stream, text, place, seed, opened)
+    for number, text in enumerate(texts, 1):
+        stream = inject(stream, text, number, seed, opened)
     return stream if rows is None else FirstRows(stream, rows)
 
 
-def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> Stream:
+def inject(stream: Stream, text: str, number: int, seed: int, opened: Open) -> Stream:
     """Apply one injection to a stream.
 
     Parameters
@@ -59,8 +59,8 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
         The original stream; not changed.
     text : str
         ``KIND:option=value,...``. ``to=STREAM`` comes last: all that follows belongs to that stream.
-    place : int
-        Number of this injection, from 1. Each place gives other random numbers and another seed for the second
+    number : int
+        Number of this injection, from 1. Each number gives other random numbers and another seed for the second
         stream, so that two injections of one kind, or two streams of one generator, are not correlated.
     seed : int
         Seed of the stream, 0 <= seed < 2**64; the injection's own ``seed`` takes precedence.
@@ -90,10 +90,10 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
             )
     second = None
     if to is not None:
-        second = opened(to, (seed + place) % SEEDS)
+        second = opened(to, (seed + number) % SEEDS)
         second.name = to
         _check_alike(name, stream, second)
-    return kind.build(stream, InjectionRequest(text, values, ((chosen ^ SALT) + place) % SEEDS, second, columns))
+    return kind.build(stream, InjectionRequest(text, values, ((chosen ^ SALT) + number) % SEEDS, second, columns))
 
 
 def split(text: str) -> tuple[str, dict[str, Any], str | None]:

@@ -82,7 +82,7 @@ class Switched(Injected):
         if self._first.rows is None or self._second.rows is None:
             return None
         most = self._first.rows + self._second.rows
-        ends = self._placed([self._first.rows], [self._second.rows], most + 1)
+        ends = self._rows_of([self._first.rows], [self._second.rows], most + 1)
         return min((end[0] for end in ends if end[0] is not None), default=None)
 
     @cached_property
@@ -94,15 +94,15 @@ class Switched(Injected):
         found = list(self._own(rows))
         inner = (self._first.changes, self._second.changes)
         edges = [[edge for change in changes for edge in change[1:4]] for changes in inner]
-        for changes, places in zip(inner, self._placed(edges[0], edges[1], rows), strict=True):
+        for changes, rows_there in zip(inner, self._rows_of(edges[0], edges[1], rows), strict=True):
             for number, change in enumerate(changes):
-                at, low, high = places[3 * number : 3 * number + 3]
+                at, low, high = rows_there[3 * number : 3 * number + 3]
                 if at is not None and at > 0:
                     end = at if high is None else high
                     found.append(Change(change.kind, at, at if low is None else low, end, change.drift))
         return tuple(sorted((change for change in found if change.at < rows), key=lambda change: change.at))
 
-    def _placed(
+    def _rows_of(
         self, of_first: Sequence[int], of_second: Sequence[int], most_rows: int
     ) -> tuple[list[int | None], list[int | None]]:
         """Positions of the two streams' rows in this one, as if both were endless; None = not within `most_rows`.
@@ -118,11 +118,11 @@ class Switched(Injected):
             n = min(WALK_ROWS, until - start)
             late = self._choose(state, start, n)
             for side, turn in enumerate((~late, late)):
-                places = np.flatnonzero(turn)
+                rows_there = np.flatnonzero(turn)
                 here = sought[side] - counts[side]
-                for k in np.flatnonzero((here >= 0) & (here < len(places))).tolist():
-                    found[side][k] = start + int(places[here[k]])
-                counts[side] += len(places)
+                for k in np.flatnonzero((here >= 0) & (here < len(rows_there))).tolist():
+                    found[side][k] = start + int(rows_there[here[k]])
+                counts[side] += len(rows_there)
             start += n
         if start >= self._settled:
             for k, position in enumerate(of_second):
@@ -133,8 +133,8 @@ class Switched(Injected):
 
 def _served(turn: NDArray[np.bool_], supply: int) -> int:
     """Number of rows before the first one that the stream with this `supply` of rows lacks."""
-    places = np.flatnonzero(turn)
-    return len(turn) if supply >= len(places) else int(places[supply])
+    rows_there = np.flatnonzero(turn)
+    return len(turn) if supply >= len(rows_there) else int(rows_there[supply])
 
 
 def _merge(late: NDArray[np.bool_], ours: Traced, theirs: Traced) -> Traced:

@@ -24,7 +24,7 @@ from driftway.worker.wire.schema.paths import LABELS
 
 
 class ArffTable(Table):
-    """An ARFF file, plain or compressed; nominal values are numbers by their place in the declaration.
+    """An ARFF file, plain or compressed; nominal values are numbers by their index in the declaration.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ArffTable(Table):
             raise UsageFailure(f"{path} has a header but no rows")
         self._at = {attribute.name: i for i, attribute in enumerate(self._attributes)}
         self._codes = [{value: float(i) for i, value in enumerate(one.values)} for one in self._attributes]
-        """For each nominal attribute: value -> its place in the declaration; empty for others."""
+        """For each nominal attribute: value -> its index in the declaration; empty for others."""
         self.columns = tuple(self._at)
         self.classes = {one.name: one.values for one in self._attributes if one.kind == NOMINAL}
         last = self.columns[-1]
@@ -80,10 +80,10 @@ class ArffTable(Table):
                 )
 
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
-        places, label_at = [self._at[name] for name in features], self._at[label]
+        indices, label_at = [self._at[name] for name in features], self._at[label]
         codes = self._codes
         for rows in self._chunks():
-            X = np.empty((len(rows), len(places)))
+            X = np.empty((len(rows), len(indices)))
             for i, row in enumerate(rows):
                 text = "".join(cell for cell in row if cell is not None)
                 try:
@@ -91,16 +91,16 @@ class ArffTable(Table):
                         raise ValueError
                     X[i] = [
                         math.nan if (cell := row[j]) is None else codes[j][cell] if codes[j] else float(cell)
-                        for j in places
+                        for j in indices
                     ]
                 except (KeyError, ValueError):
-                    X[i] = [self._number(j, row[j]) for j in places]
+                    X[i] = [self._number(j, row[j]) for j in indices]
             yield Block(X, np.array([reader.read(self._declared(label_at, row[label_at])) for row in rows]))
 
     def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
-        places = [self._at[name] for name in columns]
+        indices = [self._at[name] for name in columns]
         for rows in self._chunks():
-            yield [[self._value(j, row[j]) for row in rows] for j in places]
+            yield [[self._value(j, row[j]) for row in rows] for j in indices]
 
     def _open(self) -> ArffText:
         return ArffText(self.path, self._encoding)

@@ -100,8 +100,8 @@ def values(columns: Sequence[Any], kinds: Sequence[str], decimal: str) -> list[l
         for group in _groups([i for i, one in enumerate(kinds) if one == kind], columns):
             together = _values(_joined(columns[i] for i in group), kind, decimal)
             n = len(together) // len(group)
-            for place, i in enumerate(group):
-                found[i] = together[place * n : (place + 1) * n]
+            for k, i in enumerate(group):
+                found[i] = together[k * n : (k + 1) * n]
     return found
 
 

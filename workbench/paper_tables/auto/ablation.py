@@ -105,9 +105,9 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         return Ablation(asked.waves, asked.filters, asked.near, False, 0, 0, False)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED)
-    place = IN_ORDER.index(family)
-    first = sum(sizes[:place])
-    return Ablation(*asked, first, first + sizes[place], False)
+    index = IN_ORDER.index(family)
+    first = sum(sizes[:index])
+    return Ablation(*asked, first, first + sizes[index], False)
 
 
 class AblationRun(NamedTuple):

@@ -144,8 +144,8 @@ def audit_partition(
     passed = bool(model.pass_headers or model.cloudevents)
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
-        place = p, found[topics.snapshots], target.last.read.topic
-        begins, adoptions = first_outputs(settings, reader, *place, readers)
+        stored = p, found[topics.snapshots], target.last.read.topic
+        begins, adoptions = first_outputs(settings, reader, *stored, readers)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:

@@ -322,7 +322,7 @@ class RejectionComparison(TopicComparison):
     def __init__(self, stream: MessageStream, input_name: str, span: tuple[int, int], label_topic: str) -> None:
         super().__init__(stream, input_name, span)
         topic, _, partition = input_name.rpartition("/")
-        self._place = topic, int(partition), label_topic
+        self._source = topic, int(partition), label_topic
         self.set_aside = 0
         """Matched records that are labels."""
 
@@ -339,7 +339,7 @@ class RejectionComparison(TopicComparison):
 
     def identities(self, rejected: Sequence[RejectedEvent]) -> list[RecordIdentity]:
         """The records expected for rejected events."""
-        return [record_of(bad, *self._place) for bad in rejected]
+        return [record_of(bad, *self._source) for bad in rejected]
 
     def _same(self, message: Any, want: RecordIdentity) -> bool:
         got = self.identity(message)

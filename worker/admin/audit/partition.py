@@ -133,12 +133,12 @@ class PartitionAudit:
     # Start of the recomputation.
 
     def _require_log(self) -> None:
-        place = f"{self._input}@{self.committed} is committed"
+        commit = f"{self._input}@{self.committed} is committed"
         if self.committed > self._input.high:
-            raise Mismatch(f"{place}: expected it in the log, found its end at {self._input.high}")
+            raise Mismatch(f"{commit}: expected it in the log, found its end at {self._input.high}")
         if self.committed and self.pointer is None:
             found = f"{self.target.metadata!r}, as set by hand; let a worker continue there first"
-            raise Mismatch(f"{place}: expected a snapshot position in the commit, found {found}")
+            raise Mismatch(f"{commit}: expected a snapshot position in the commit, found {found}")
 
     def _begin(self) -> bool:
         """Put the model at the first offset where its state is known; False if there is none."""
@@ -219,19 +219,19 @@ class PartitionAudit:
         return start
 
     def _pair(self, span: tuple[int, int]) -> tuple[PredictionComparison, RejectionComparison]:
-        place = str(self._input), span
-        rejections = RejectionComparison(self._rejected, *place, self.settings.label_topic)
-        return PredictionComparison(self._predicted, *place), rejections
+        compared = str(self._input), span
+        rejections = RejectionComparison(self._rejected, *compared, self.settings.label_topic)
+        return PredictionComparison(self._predicted, *compared), rejections
 
     def _make_comparisons(self) -> None:
         span = self._position, self.committed
-        place = str(self._input), span
+        compared = str(self._input), span
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        self.points = PointComparison(self._accuracy, *place)
-        self.challengers = None if self._challenged is None else ChallengerComparison(self._challenged, *place)
-        self.alarms = None if self._alarmed is None else AlarmComparison(self._alarmed, *place)
-        self.shares = None if self._shared is None else ExchangeComparison(self._shared, *place)
+        self.points = PointComparison(self._accuracy, *compared)
+        self.challengers = None if self._challenged is None else ChallengerComparison(self._challenged, *compared)
+        self.alarms = None if self._alarmed is None else AlarmComparison(self._alarmed, *compared)
+        self.shares = None if self._shared is None else ExchangeComparison(self._shared, *compared)
         optional = (self.challengers, self.alarms, self.shares)
         self._comparisons: tuple[TopicComparison, ...] = (
             self.predictions, self.rejections, self.points, *(one for one in optional if one is not None)
@@ -372,14 +372,14 @@ class PartitionAudit:
     def _require_pointer(self, metadata_now: str | None) -> None:
         if not self.committed or self.pointer is None:
             return
-        place = f"{self._input}@{self.committed} is committed"
+        commit = f"{self._input}@{self.committed} is committed"
         if self.pointer.state_offset > self.committed:
-            raise Mismatch(f"{place}: expected a snapshot at or before it, found one at {self.pointer.state_offset}")
+            raise Mismatch(f"{commit}: expected a snapshot at or before it, found one at {self.pointer.state_offset}")
         if self._pointed:
             return
         where = f"{self._snapshots.stream}@{self.pointer.first}"
         if metadata_now == self.target.metadata:
-            raise Mismatch(f"{place}: expected its snapshot at {where}, found no complete one there")
+            raise Mismatch(f"{commit}: expected its snapshot at {where}, found no complete one there")
         self._unchecked(f"the snapshot at {where} was replaced during the audit")
 
     def _require_nothing_beyond(self, committed_now: int) -> None:

@@ -117,13 +117,13 @@ def _of_events(
     if all(one.status == OK for one in found):  # else every event would wait for the registry
         try:
             with translated_errors(settings):
-                places = access.positions(state, settings)
-                found.append(access.check_positions(places, settings, commands))
-                sample = take_sample(settings, places, rows, state.partitions.get(settings.label_topic, 0))
+                positions = access.positions(state, settings)
+                found.append(access.check_positions(positions, settings, commands))
+                sample = take_sample(settings, positions, rows, state.partitions.get(settings.label_topic, 0))
         except Failure as error:
             found.append(failed(events.GROUP, "sample", error))
         else:
-            new = all(at.committed is None for at in places.values())
+            new = all(at.committed is None for at in positions.values())
             found += events.check_events(sample, settings, commands, new)
     if sample.events.records:
         size = sample.events.value_bytes / sample.events.records

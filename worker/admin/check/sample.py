@@ -39,7 +39,7 @@ class SampledLabel(NamedTuple):
     name: bytes
     """JSON text of the event's id."""
     partition: int
-    place: str
+    where: str
     """Topic, partition and offset."""
     stamp: int
     """Its timestamp, in ms; NO_STAMP where none matters."""
@@ -99,7 +99,7 @@ class LabelMatches:
     ----------
     longest_ms : int
         How long after its event a label of a topic of its own may be stamped.
-    places : dict
+    events : dict
         JSON text of an event's id -> the partitions that have it, each with the event's timestamp, and where it was
         seen first.
     here, elsewhere, unlike : int
@@ -113,7 +113,7 @@ class LabelMatches:
     """
 
     longest_ms: int = YEAR_MS
-    places: dict[bytes, tuple[dict[int, int], str]] = field(default_factory=dict)
+    events: dict[bytes, tuple[dict[int, int], str]] = field(default_factory=dict)
     here: int = 0
     elsewhere: int = 0
     unlike: int = 0
@@ -126,7 +126,7 @@ class LabelMatches:
         """Note the events of a partition."""
         stamps = _stamps_at(records, batch.offsets)
         for name, offset, stamp in zip(_names(batch.ids), batch.offsets.tolist(), stamps, strict=True):
-            partitions, _ = self.places.setdefault(name, ({}, f"{topic}/{batch.partition}@{offset}"))
+            partitions, _ = self.events.setdefault(name, ({}, f"{topic}/{batch.partition}@{offset}"))
             partitions.setdefault(batch.partition, stamp)
 
     def count(self, labels: list[SampledLabel]) -> None:
@@ -135,7 +135,7 @@ class LabelMatches:
             if name == NULL:
                 continue
             other = name[1:-1] if name[:1] == b'"' else b'"%s"' % name
-            known, like = self.places.get(name), self.places.get(other)
+            known, like = self.events.get(name), self.events.get(other)
             if known is not None and partition in known[0]:
                 self.here += 1
                 self._compare_stamps(at, stamp, known[0][partition], known[1])
@@ -145,7 +145,7 @@ class LabelMatches:
                 event = (known or like or (set(), ""))[1]
                 self.example = self.example or f"{at}, and its event {event}"
 
-    def _compare_stamps(self, at: str, label: int, event: int, place: str) -> None:
+    def _compare_stamps(self, at: str, label: int, event: int, seen: str) -> None:
         """Count a label whose timestamp, in ms, is before that of its event, or long after it."""
         if label < 0 or event < 0:
             return
@@ -154,7 +154,7 @@ class LabelMatches:
         self.late += apart > self.longest_ms
         if apart < 0 or apart > self.longest_ms:
             which = "before" if apart < 0 else "after"
-            self.mistimed = self.mistimed or f"{at} is {duration(abs(apart))} {which} {place}"
+            self.mistimed = self.mistimed or f"{at} is {duration(abs(apart))} {which} {seen}"
 
 
 @dataclass
@@ -275,8 +275,8 @@ def _count(found: Decoded, topic: str, records: Records, rejected: list[Rejected
     found.value_bytes += sum(len(value) for value in records.values.to_list() if value is not None)
     for bad in rejected:
         (found.set_aside if bad.set_aside else found.rejected)[kind_of(bad.reason, bad.set_aside)] += 1
-        place = f"{topic}/{records.partition}@{bad.offset if bad.label_offset is None else bad.label_offset}"
-        found.example = found.example or f"{place}: {shown(bad.reason)}"
+        where = f"{topic}/{records.partition}@{bad.offset if bad.label_offset is None else bad.label_offset}"
+        found.example = found.example or f"{where}: {shown(bad.reason)}"
     stamps = np.asarray(records.timestamps, np.int64)
     found.unstamped += int((stamps < 0).sum())
     if len(stamps) and (newest := int(stamps.max())) > found.newest_ms:

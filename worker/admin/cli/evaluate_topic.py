@@ -135,12 +135,12 @@ def compared(begins: Sequence[ReplayStart], given: dict[str, Any], bars: Progres
     progress = bars("rows", sum(begin.end - begin.first for begin in begins))
     for begin in begins:
         what_if.add(begin, progress)
-    place = {"protocol": "what-if", "stream": given["topic"], "group": given["group"]}
+    head = {"protocol": "what-if", "stream": given["topic"], "group": given["group"]}
     rows = [*what_if.rows, *(what_if.of_group() if len(begins) > 1 else ())]
     if not given["as_json"]:
         click.echo(REPLAYED.format(topic=given["topic"]), err=True)
         rows = [{**row, "verdict": _verdict(row)} for row in rows]
-    return [{**place, **row} for row in rows]
+    return [{**head, **row} for row in rows]
 
 
 def _verdict(row: Row) -> str | None:

@@ -55,8 +55,8 @@ def explain(
     with bars() as shown:
         found = why(source, offset, about, shown, challenger)
     if as_json:
-        place = {"input": given["input_"], "group": given["group"], "partition": partition, "offset": offset}
-        click.echo(write_json({**place, **found.as_dict()}).decode())
+        asked = {"input": given["input_"], "group": given["group"], "partition": partition, "offset": offset}
+        click.echo(write_json({**asked, **found.as_dict()}).decode())
     else:
         print_why(found)
     if found.emitted.verdict == DIFFERS:

@@ -122,5 +122,5 @@ def asked_partitions(given: dict[str, Any], partition: int | None = None, new: b
     passthrough = parse_properties(given["properties"], given["client_properties"])
     warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
     given["group"] = find_group(given, given["input_"], passthrough)
-    place = given["bootstrap"], given["input_"], given["group"], passthrough
-    return find_partitions(settings_for(*place, warm, given["outputs"]), partition, new, form)
+    target = given["bootstrap"], given["input_"], given["group"], passthrough
+    return find_partitions(settings_for(*target, warm, given["outputs"]), partition, new, form)

@@ -73,17 +73,17 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     topics, counts = chosen(given["bootstrap"], passthrough, given)
     if topics.rejected not in counts:
         raise UsageFailure(no_topic(topics.rejected))
-    place = given["bootstrap"], passthrough, topics
+    target = given["bootstrap"], passthrough, topics
     if send_again:
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind; without both, the command lists the kinds")
         from driftway.worker.admin.rejections.send_again import Resender
 
-        done = Resender(*place).send(topic.read(*place, counts[topics.rejected]), kinds)
+        done = Resender(*target).send(topic.read(*target, counts[topics.rejected]), kinds)
         click.echo(str(done), err=True)
         done.require_all()
         return
-    groups = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
+    groups = topic.group_by_kind(topic.read(*target, counts[topics.rejected]), samples)
     groups = {kind: group for kind, group in groups.items() if not kinds or kind in kinds}
     if as_json:
         kinds_found = {kind: _as_object(group) for kind, group in groups.items()}

@@ -83,15 +83,15 @@ class GroupDashboard(Dashboard):
 
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         super().add_point(point, written_at)
-        place = int(point["partition"]), str(point["learner"])
+        key = int(point["partition"]), str(point["learner"])
         with self._lock:
             self.number += 1
-            if place not in self._series:
-                self._series[place] = Series()
+            if key not in self._series:
+                self._series[key] = Series()
                 max_points = max(FEWEST_POINTS, min(MOST_POINTS, MOST_VALUES // (len(DRAWN) + 3) // len(self._series)))
                 for series in self._series.values():
                     series.max_points = max_points
-            self._series[place].add(self.number, point, written_at)
+            self._series[key].add(self.number, point, written_at)
 
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
         super().alarm(alarm, written_at)

@@ -20,7 +20,7 @@ class RejectedRecord:
 
     Parameters
     ----------
-    place : tuple of int
+    position : tuple of int
         Its partition and offset in the rejections topic.
     topic, partition, offset : str, int, int
         Where the event stands: in the input or in the label topic.
@@ -40,7 +40,7 @@ class RejectedRecord:
         Whether this is only a label that was set aside.
     """
 
-    place: tuple[int, int]
+    position: tuple[int, int]
     topic: str
     partition: int
     offset: int

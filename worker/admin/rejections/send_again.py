@@ -102,7 +102,7 @@ class Resender:
     """
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any], topics: Topics) -> None:
-        self._place, self._topics = (bootstrap, passthrough), topics
+        self._cluster, self._topics = (bootstrap, passthrough), topics
         create_topics(bootstrap, passthrough, {topics.sent_again: (1, {"cleanup.policy": "compact"})})
         properties = {
             "message.max.bytes": LARGEST_RECORD,
@@ -135,7 +135,7 @@ class Resender:
                 continue
             if why := _refusal(one):
                 done.refused.append(f"{one}: {why}")
-            elif one.place[1] < self._marks[one.place[0]].get(one.kind, 0):
+            elif one.position[1] < self._marks[one.position[0]].get(one.kind, 0):
                 done.before += 1
             else:
                 batch.append(one)
@@ -157,8 +157,8 @@ class Resender:
             for one in batch:
                 headers = [*(header for header in one.headers if header[0] != AGAIN), (AGAIN, str(one).encode())]
                 self._produce(str(one), one.topic, one.value, one.key, one.partition, one.timestamp, headers)
-                self._marks[one.place[0]][one.kind] = one.place[1] + 1
-            for partition in sorted({one.place[0] for one in batch}):
+                self._marks[one.position[0]][one.kind] = one.position[1] + 1
+            for partition in sorted({one.position[0] for one in batch}):
                 mark = write_json({"topic_id": self._rejections_id, "sent": self._marks[partition]})
                 self._produce("the mark", self._topics.sent_again, mark, b"%d" % partition, 0)
             if self._producer.flush(SEND_SECONDS):
@@ -189,7 +189,7 @@ class Resender:
 
     def _topic_id(self) -> str:
         """The id of the topic of rejections: the marks of one that was deleted say nothing about it."""
-        name, admin = self._topics.rejected, admin_client(*self._place)
+        name, admin = self._topics.rejected, admin_client(*self._cluster)
         return str(admin.describe_topics(TopicCollection([name]))[name].result(timeout=SEND_SECONDS).topic_id)
 
     def _read_marks(self) -> defaultdict[int, Marks]:
@@ -201,8 +201,8 @@ class Resender:
             A record is no mark.
         """
         topic, marks = {self._topics.sent_again: 1}, defaultdict[int, Marks](dict)
-        ends = LogEnds(*self._place).of(topic)
-        with closing(TopicTail(*self._place, topic, ends=ends)) as tail:
+        ends = LogEnds(*self._cluster).of(topic)
+        with closing(TopicTail(*self._cluster, topic, ends=ends)) as tail:
             while not tail.at_end:
                 for message in tail.poll(0.2):
                     partition, topic_id, sent = _parsed(message)

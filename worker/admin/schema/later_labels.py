@@ -83,9 +83,9 @@ def later_labels(
         return None  # an event without a label may lack other fields, too
     wanted = shared if event_id is None else [one for one in shared if (one,) == event_id.steps]
     for key in wanted:
-        places = [_places(objects, kind, key) for kind in (events, labels)]
-        if all(len(found) == len(kind) for found, kind in zip(places, (events, labels), strict=True)):
-            at, waits = places
+        by_value = [_by_value(objects, kind, key) for kind in (events, labels)]
+        if all(len(found) == len(kind) for found, kind in zip(by_value, (events, labels), strict=True)):
+            at, waits = by_value
             counts = dict(zip(events, range(len(events)), strict=True))
             pairs = [(at[text], waits[text]) for text in waits if text in at]
             if not any(event < label_at for event, label_at in pairs):
@@ -101,7 +101,7 @@ def later_labels(
     return None
 
 
-def _places(objects: Sequence[dict[str, object] | None], kind: Sequence[int], key: str) -> dict[str, int]:
+def _by_value(objects: Sequence[dict[str, object] | None], kind: Sequence[int], key: str) -> dict[str, int]:
     """Return value of a field as text -> where it is; fewer than the objects if some lack it, or have the same one."""
     found = ((objects[i] or {}).get(key) for i in kind)
     return {str(value): i for i, value in zip(kind, found, strict=True) if isinstance(value, str | int)}

@@ -122,7 +122,7 @@ class Proposal:
             There is no feature.
         """
         named = {"label": self.label, "id": self.id, "time": self.time}
-        paths: dict[str, Any] = {name: place.path for name, place in named.items() if place is not None}
+        paths: dict[str, Any] = {name: choice.path for name, choice in named.items() if choice is not None}
         missing = MissingPolicy() if self.policy is None else MissingPolicy(self.policy)
         unit = "" if self.time is None else self.time.unit
         return EventSchema(tuple(self.features), envelope=self.stats.envelope, missing=missing, unit=unit, **paths)

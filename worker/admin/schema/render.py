@@ -75,7 +75,7 @@ def as_object(proposal: Proposal, rejected: Counter[str]) -> dict[str, Any]:
     """The proposal as a JSON object: the table, the options to use with it, and what was seen per path."""
     stats, named = proposal.stats, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
     event: dict[str, Any] = {"feature": [str(feature) for feature in proposal.features]}
-    event |= {name: str(place) for name, place in named.items() if place is not None}
+    event |= {name: str(choice) for name, choice in named.items() if choice is not None}
     event |= {"envelope": stats.envelope} if stats.envelope else {}
     event |= {"missing": proposal.policy} if proposal.policy is not None else {}
     return {
@@ -141,8 +141,8 @@ def _lacking(proposal: Proposal) -> str:
     return ", ".join(parts) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
 
 
-def _named(key: str, place: FieldChoice) -> str:
-    return _with(f"{key} = {quoted(str(place))}", place.about)
+def _named(key: str, choice: FieldChoice) -> str:
+    return _with(f"{key} = {quoted(str(choice))}", choice.about)
 
 
 def _with(line: str, comment: str) -> str:

@@ -147,13 +147,13 @@ class Dashboard:
         if number == plan[0] and learner not in plan[1]:
             plan[1].append(learner)
         self.add_outcome(partition, int(point["offset"]), written_at)
-        place = partition, learner
-        if int(point["offset"]) < self._points.get(place, point)["offset"]:
+        series = partition, learner
+        if int(point["offset"]) < self._points.get(series, point)["offset"]:
             return  # a duplicate by an at-least-once worker
-        self._points[place] = point
+        self._points[series] = point
         value = point.get(WINDOWED["window_accuracy" in point])
         if value is not None:
-            history = self._history.setdefault(place, [])
+            history = self._history.setdefault(series, [])
             history.append(value)
             if len(history) > HISTORY_POINTS:
                 del history[: HISTORY_POINTS // 2]
@@ -195,11 +195,11 @@ class Dashboard:
 
     def rows(self) -> list[DashboardRow]:
         """The rows by partition, then by learner of its newest plan in order of appearance (the champion first)."""
-        places = [(p, learner) for p in sorted(self._last_outcome) for learner in self._plans.get(p, (0, [""]))[1]]
-        champions = dict(reversed(places))
+        all_series = [(p, learner) for p in sorted(self._last_outcome) for learner in self._plans.get(p, (0, [""]))[1]]
+        champions = dict(reversed(all_series))
         found = []
-        for place in places:
-            partition, learner = place
+        for series in all_series:
+            partition, learner = series
             accounted, end = self._last_outcome[partition], self._ends.get(partition)
             drifts, champion = self._drifts.get(partition, {}), learner == champions[partition]
             recent = {} if self.recent is None or not champion else self.recent.figures(partition)
@@ -211,8 +211,8 @@ class Dashboard:
                     accounted + 1,
                     self._rate(partition),
                     None if end is None else max(0, end - accounted - 1),
-                    {**self._points.get(place, {}), **recent},
-                    tuple(self._history.get(place, ())),
+                    {**self._points.get(series, {}), **recent},
+                    tuple(self._history.get(series, ())),
                     dict(self._rejected.get(partition, Counter()).most_common()),
                     dict(self._set_aside.get(partition, Counter()).most_common()),
                     {detector: count for detector, (count, _) in drifts.items()},

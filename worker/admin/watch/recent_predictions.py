@@ -22,7 +22,7 @@ OF_CONFUSION = {
 """Name as asked -> name in `ConfusionMetrics.point`."""
 COMPUTED = {**{name: f"window_{field}" for name, field in OF_CONFUSION.items()}, "auc": "window_auc"}
 """Name as asked -> name of the metric that is computed."""
-PLACE = {"partition", "offset", "t", "plan"}
+NO_METRICS = {"partition", "offset", "t", "plan"}
 """Fields of points that are no metrics."""
 OF_POINTS = {"log-loss": "window_calibrated_log_loss", "brier": "window_calibrated_brier"}
 """Name as asked -> field of the accuracy points."""
@@ -45,7 +45,7 @@ def check_asked(fields: Collection[str], points: Collection[Mapping[str, Any]]) 
     if not points or not any(points):
         return
     values = [pair for point in points for pair in point.items()]
-    known = {name for name, value in values if value is None or isinstance(value, int | float)} - PLACE
+    known = {name for name, value in values if value is None or isinstance(value, int | float)} - NO_METRICS
     if any("window_accuracy" in point for point in points):
         known |= {*COMPUTED.values(), *OF_POINTS.values()}
     names = {field: name for name, field in {**COMPUTED, **OF_POINTS}.items()}

@@ -259,7 +259,7 @@ def readings(messages: list[Any], needed: Collection[str] = OF_POINTS) -> Iterat
                 found = _reading(message.value(), needed)
             except ValueError as error:
                 what = "a drift alarm" if needed is OF_ALARMS else "an accuracy point"
-                raise Failure(f"{_place(message)} is not {what}: {error}") from None
+                raise Failure(f"{_where(message)} is not {what}: {error}") from None
             yield found, message.timestamp()[1] / 1000
 
 
@@ -288,7 +288,7 @@ def _require_forms(found: Mapping[str, Any], forms: Forms) -> None:
             raise ValueError(f"{name} is {shown(str(one)[:MOST_SHOWN])}")
 
 
-def _place(message: Any) -> str:
+def _where(message: Any) -> str:
     return f"{message.topic()}/{message.partition()} at {message.offset()}"
 
 
@@ -316,7 +316,7 @@ def read_rejection(message: Any) -> Rejection:
         kind = kind_of(headers["reason"].decode(errors="replace"), set_aside)
         return Rejection(int(headers["partition"]), None if set_aside else int(headers["offset"]), kind)
     except (KeyError, ValueError, TypeError, AttributeError):
-        raise Failure(f"{_place(message)} is not a rejection: it does not have the headers of a rejection") from None
+        raise Failure(f"{_where(message)} is not a rejection: it does not have the headers of a rejection") from None
 
 
 class NewestPrediction(NamedTuple):
@@ -348,4 +348,4 @@ def read_prediction(message: Any) -> NewestPrediction:
         _require_forms({"partition": found["partition"], "offset": found["offset"], **said}, OF_PREDICTIONS)
         return NewestPrediction(found["partition"], found["offset"], said, found.get("score"), found.get("y"))
     except (ValueError, KeyError, TypeError) as error:
-        raise Failure(f"cannot read the prediction in {_place(message)}: {error}") from None
+        raise Failure(f"cannot read the prediction in {_where(message)}: {error}") from None

@@ -95,7 +95,7 @@ def _table(rows: list[DashboardRow], metrics: list[str], width: int) -> Table:
         result.add_row(
             str(row.partition) if first else "",
             row.learner or "-",
-            *(place_cells(row) if first else ("", "", "")),
+            *(progress_cells(row) if first else ("", "", "")),
             *([drift_cell(row) if first else ""] * len(drifting)),
             *([verdict_cell(row)] * len(tested)),
             *(cell(metric, row.point.get(metric)) for metric in metrics),
@@ -149,7 +149,7 @@ def lines(rows: list[DashboardRow], note: str | None = None, asked: Sequence[str
         return [text for text in ("no accuracy points yet", note) if text]
     texts = [text for text in (rejected(rows), *clocks(rows), *together(rows), note) if text]
     for row in rows:
-        done, rate, lag = place_cells(row)
+        done, rate, lag = progress_cells(row)
         there = [metric for metric in columns(rows, asked) if metric in row.point]
         metrics = [f"{name(metric)} {cell(metric, row.point[metric])}" for metric in there]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
@@ -162,7 +162,7 @@ def lines(rows: list[DashboardRow], note: str | None = None, asked: Sequence[str
     return texts
 
 
-def place_cells(row: DashboardRow) -> tuple[str, str, str]:
+def progress_cells(row: DashboardRow) -> tuple[str, str, str]:
     """Offsets, offsets per second and lag as text."""
     rate = "-" if row.rows_per_second is None else f"{row.rows_per_second:,.0f}"
     return f"{row.rows:,}", rate, "-" if row.lag is None else f"{row.lag:,}"

@@ -68,10 +68,10 @@ def show(results: list[dict[str, Any]]) -> None:
     for heading in (*counts, *(PARTS[protocol] for _ in parts), *(columns[metric] for metric in present), "rows/s"):
         table.add_column(heading, justify="right")
     for result in results:
-        place = [str(result["partition"])] if partitioned else []
+        partition = [str(result["partition"])] if partitioned else []
         numbers = [f"{result[name]:,}" for name in (*counts, *parts)]
         values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in present]
-        table.add_row(shown(result["stream"]), result["learner"], *place, *numbers, *values, rate(result, results))
+        table.add_row(shown(result["stream"]), result["learner"], *partition, *numbers, *values, rate(result, results))
     console = wide_console()
     console.print(table)
     show_detectors(results, console)

@@ -144,14 +144,14 @@ class RepeatedPartition:
     def results(self, stream: str) -> list[dict[str, Any]]:
         """A row for the predictions as emitted, and one for each model that is left at the end, champion first."""
         model = self.run.model
-        place = {"protocol": PREQUENTIAL, "stream": stream}
+        head = {"protocol": PREQUENTIAL, "stream": stream}
         counts = {"rows": self._rows, "rejected": self._rejected, "missing": 0}
         spent = {"seconds": round(self._seconds, 6)}
         point = self._figures[0].point() if self._figures else {}
         emitted = {"learner": EMITTED, "champions": self._champions, **point}
         rows = [emitted, *({"learner": name, **figures} for name, figures in model.latest_points().items())]
         about = {"partition": model.partition, "plan": model.plan.number}
-        return [{**place, **about, **counts, "labelled": row.get("labels", 0), **row, **spent} for row in rows]
+        return [{**head, **about, **counts, "labelled": row.get("labels", 0), **row, **spent} for row in rows]
 
     def _attach(self, model: Model) -> None:
         model.monitors.observer = self._observe
@@ -223,7 +223,7 @@ def _partitions(history: PlanHistory, given: dict[str, Any]) -> list[int]:
         return [given["partition"]]
     if len(history.partitions) > 1:
         raise UsageFailure(
-            f"{history.name} has the places of partitions {', '.join(map(str, history.partitions))}: say with "
+            f"{history.name} is the history of partitions {', '.join(map(str, history.partitions))}: say with "
             "--partition which one the stream is, or with --partitions how many it is split over"
         )
     return history.partitions or [0]

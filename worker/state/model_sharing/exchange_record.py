@@ -177,8 +177,8 @@ def read_record_header(value: bytes | None) -> RecordHeader | None:
     """Parse the header of a record; None if it cannot be read."""
     try:
         fields = _fields(value)
-        place = fields.integer("round"), fields.integer("offset"), _consumed(fields)
-        return RecordHeader(*place, fields.integer("rows"), fields.text("model_digest"))
+        head = fields.integer("round"), fields.integer("offset"), _consumed(fields)
+        return RecordHeader(*head, fields.integer("rows"), fields.text("model_digest"))
     except Malformed:
         return None
 

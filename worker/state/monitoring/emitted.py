@@ -88,7 +88,7 @@ class EmittedFigures:
         predicted = np.flatnonzero(late & ~known)
         first = np.full(len(self._seen), len(y))
         np.minimum.at(first, slot[predicted], predicted)
-        place = np.where(late, slot, 0)
-        earlier = late & known & ~self._seen[place] & (first[place] > np.arange(len(y)))
+        index = np.where(late, slot, 0)
+        earlier = late & known & ~self._seen[index] & (first[index] > np.arange(len(y)))
         self._seen[slot[predicted]] = True
         return np.where(earlier, np.nan, y), np.where(earlier, LABEL_EXPIRED, slot)

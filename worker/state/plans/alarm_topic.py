@@ -21,15 +21,15 @@ def require_alarm_topic(settings: WorkerSettings) -> bool:
     Failure, Unreachable
         The broker refuses, or does not answer.
     """
-    place, name = (settings.bootstrap, settings.passthrough), settings.topics.alarms
-    present = present_topics(*place)
+    cluster, name = (settings.bootstrap, settings.passthrough), settings.topics.alarms
+    present = present_topics(*cluster)
     wanted = present.get(settings.input, 1)
     if name in present:
         if present[name] < wanted:
-            grow_topics(*place, [name], wanted)
+            grow_topics(*cluster, [name], wanted)
         return False
     plan = output_plan(settings.topics.existing([name]), wanted)
-    return bool(create_topics(*place, {name: plan[name]}, present=present))
+    return bool(create_topics(*cluster, {name: plan[name]}, present=present))
 
 
 def require_alarms_writable(settings: WorkerSettings) -> None:

@@ -67,13 +67,13 @@ class ProgressLog:
             if kind in kinds:
                 self._unreported[kind] += 1
             else:
-                place = (
+                where = (
                     f"{self.input}/{partition}@{one.offset}"
                     if one.label_offset is None
                     else f"label {partition}@{one.label_offset}"
                 )
                 what = "label set aside" if one.set_aside else "rejected"
-                self.event_log.warning(what, kind=kind, at=place, reason=shown(one.reason), example=example(one.value))
+                self.event_log.warning(what, kind=kind, at=where, reason=shown(one.reason), example=example(one.value))
             kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
             self.event_log.warning("nothing usable so far", rejected=self.rows, expected=self.expected)

@@ -105,7 +105,7 @@ def test_a_batch_is_split_into_partitions_and_errors(monkeypatch: pytest.MonkeyP
     memory.rows[:, PARTITION] |= 0x55 << 32
     try:
         pointers = memory.pointers[: arrivals._fitting(memory.pointers)]
-        records, problems = arrivals._columns(pointers, LazyHeaders.of(lambda _place: (), len(pointers)))
+        records, problems = arrivals._columns(pointers, LazyHeaders.of(lambda _message: (), len(pointers)))
         assert [(part.partition, part.offsets.tolist(), list(part.values), list(part.keys)) for part in records] == [
             (3, [100, 103, 105], [b"a", None, b"c"], [None, b"", b"l"]),
             (2, [102, 104], [b"b", b""], [b"k", None]),
@@ -201,7 +201,7 @@ def test_dropped_records_are_reported_as_refused_with_their_topic() -> None:
 
 def test_offset_ranges_are_reset_for_each_transaction() -> None:
     sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
-    sender._counts["t"], sender._places["t"] = 3, FIRST
+    sender._counts["t"], sender._indices["t"] = 3, FIRST
     sender._notes[FIRST : FIRST + 2] = 7, 9
     assert sender.ranges({"t": 7}) == {"t": OffsetRange(7, 9, 3)}
     sender.start_ranges()

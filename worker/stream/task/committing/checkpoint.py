@@ -299,9 +299,9 @@ class Checkpoint:
             keys, values = zip(*((record.key, record.value) for record in outputs.shares), strict=True)
             self._send(topics.shares, ListColumn(values), ListColumn(keys))
         if outputs.rejected:
-            place = topics.input, self.partition, topics.labels, self.settings.rejected_headers
+            source = topics.input, self.partition, topics.labels, self.settings.rejected_headers
             largest = self._largest if self.passes_large else min(self._largest, SMALL_RECORD)
-            records = (record_of(bad, *place).within(largest) for bad in outputs.rejected)
+            records = (record_of(bad, *source).within(largest) for bad in outputs.rejected)
             keys, values, headers = zip(*records, strict=True)
             self._send(topics.rejected, ListColumn(values), ListColumn(keys), headers)
         self.bytes_since_snapshot += outputs.predictions.nbytes

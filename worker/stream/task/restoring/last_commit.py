@@ -54,7 +54,7 @@ class LastCommit(NamedTuple):
 
     @property
     def moved(self) -> bool:
-        """Whether another program has set the offset to another place than that of the last commit, if there is one."""
+        """Whether another program has set an offset other than that of the last commit, if there is one."""
         set_by_hand = self.offset is not None and self.pointer is None and not self.at_least_once
         return set_by_hand and (self.record is None or self.offset != self.record.offset)
 

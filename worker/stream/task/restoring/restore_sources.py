@@ -199,7 +199,7 @@ class RestoreSources:
             needed += ": it is empty; if only markers of transactions were deleted behind the last event, none is lost"
         policy = self.context.settings.on_offset_out_of_range
         if policy not in choices:
-            offers = ", ".join(f"{word} {outcome(*places)}" for word, places in choices.items())
+            offers = ", ".join(f"{word} {outcome(*offsets)}" for word, offsets in choices.items())
             raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --on-offset-out-of-range {offers}")
         start, committed = choices[policy]
         note = f"{needed}; --on-offset-out-of-range {policy} {outcome(start, committed)}"

@@ -1,6 +1,6 @@
 """A partition's other inputs: labels of the label topic, and models of other partitions.
 
-The input offsets at which they were merged are recorded, so that a replay merges them at the same places.
+The input offsets at which they were merged are recorded, so that a replay merges them at the same offsets.
 """
 
 from __future__ import annotations
