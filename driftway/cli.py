@@ -40,7 +40,7 @@ READER_GONE = 141
 """Exit code if nobody reads the output any more, as with `| head`: that of other programs, which SIGPIPE ends."""
 BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
 """What is wrong with a name that was given, wherever it is used."""
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Characters of a file's name in a message."""
 RENAMED = "driftway.renamed"
 """Where a context keeps the sentences about options with former names."""
@@ -130,7 +130,7 @@ class LazyGroup(click.Group):
             say(NO_MORE_THREADS, 1)
             ctx.exit(1)
         except OSError as error:
-            what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
+            what = f" {str(error.filename)[:MAX_SHOWN]}" if error.filename else ""
             if error.errno in DISK_FULL:
                 if not error.filename:
                     _discard_output(sys.stdout)

@@ -18,7 +18,7 @@ from driftway.learners.engine.parameters import ParameterError, TooFewFeatures, 
 if TYPE_CHECKING:
     from driftway.learners.learner import Learner
 
-MOST_WRAPPERS = 8
+MAX_WRAPPERS = 8
 """In front of a learner: each creates what stands behind it, often several times."""
 ONCE = "on_drift"
 """Its own parameters are beside those of what it wraps, so it cannot wrap itself."""
@@ -99,8 +99,8 @@ class Spec:
             The name, or a parameter, is not valid.
         """
         wrappers, name, _ = _split(self.name)
-        if len(wrappers) > MOST_WRAPPERS:
-            raise ParameterError(f"{len(wrappers)} wrappers stand in front of {name}, more than {MOST_WRAPPERS}")
+        if len(wrappers) > MAX_WRAPPERS:
+            raise ParameterError(f"{len(wrappers)} wrappers stand in front of {name}, more than {MAX_WRAPPERS}")
         if (times := wrappers.count(ONCE)) > 1:
             raise ParameterError(f"{ONCE} stands {times} times in front of {name}: once is enough")
         make: Callable[..., Learner] = registry.find(name)

@@ -17,7 +17,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.wire import codec
 
 GEOMETRIC, COLUMN = "geometric", "column"
-MOST_ROWS = 10**12
+MAX_ROWS = 10**12
 """Largest delay or mean; above it, the logarithm of a geometric delay's parameter would lose its last digits."""
 
 
@@ -51,7 +51,7 @@ class DelayedLabels:
         word, colon, rest = text.partition(":")
         self.column = rest if word == COLUMN and rest else None
         number = rest if word == GEOMETRIC else text
-        if self.column is None and not (number.isdecimal() and (1 if colon else 0) <= int(number) <= MOST_ROWS):
+        if self.column is None and not (number.isdecimal() and (1 if colon else 0) <= int(number) <= MAX_ROWS):
             raise UsageFailure(
                 f"--label-delay {text!r}: write a number of rows, {GEOMETRIC}:MEAN or {COLUMN}:NAME; at most 10^12 rows"
             )
@@ -120,7 +120,7 @@ class DelayedLabels:
     def _checked(self, first: int, y: Array, given: Array) -> NDArray[np.int64]:
         """Delays from a column; 0 for rows without a label, whatever the column holds."""
         delays = np.where(np.isnan(y), 0.0, given)
-        usable = (delays >= 0.0) & (delays <= MOST_ROWS) & (delays == np.floor(delays))
+        usable = (delays >= 0.0) & (delays <= MAX_ROWS) & (delays == np.floor(delays))
         if not usable.all():
             row = int(np.flatnonzero(~usable)[0])
             raise UsageFailure(

@@ -18,7 +18,7 @@ PACED_BLOCK_SECONDS = 0.05
 SAME_BURST = 1e-9
 """Tolerance, as a share of a burst's interval: rounding may put a wait that ends on time slightly too early."""
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """Most Newton steps for the sine's inverse; some 20 are needed if the rate starts at 0, 5 otherwise."""
 
 Read = dict[str, float]
@@ -146,7 +146,7 @@ def kepler(mean: Array, e: float) -> Array:
     never pass the root.
     """
     angle: Array = np.minimum(mean + e, math.pi)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         excess = angle - e * np.sin(angle) - mean
         steepness = 1.0 - e * np.cos(angle)
         step = np.where(excess > 0.0, excess / np.maximum(steepness, np.finfo(float).tiny), 0.0)

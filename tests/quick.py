@@ -20,7 +20,7 @@ from tests.meta.sources import ROOT, files, imports, module, place
 
 HUB = 25
 """A module with more importers than this is not followed further: nearly everything depends on it."""
-MOST_LEARNERS = 3
+MAX_LEARNERS = 3
 """Learners whose conformance fits into less than a minute."""
 
 
@@ -31,7 +31,7 @@ def main(base: str = "HEAD") -> int:
         print(f"no Python file has changed since {base}")
         return 0
     found, learners = dependents_of(changed), learners_of(changed)
-    some = learners[:MOST_LEARNERS]
+    some = learners[:MAX_LEARNERS]
     print(f"{len(changed)} changed files, {len(found)} test files, conformance of: {', '.join(some) or 'no learner'}")
     if len(learners) > len(some):
         print(f"left out: {', '.join(learners[len(some) :])} (make test-unit)")

@@ -26,7 +26,7 @@ from typing import ClassVar
 DAY_MS = 86_400_000
 SPARE_FILES = 12
 """A client opens several files at once, and closes them again if one of them cannot be opened, or when it is closed."""
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Most bytes of a small file that the user names, and of any device: a wrong name may be that of one without an end."""
 FIFO_SECONDS = 10
 TOO_MANY_FILES = errno.EMFILE, errno.ENFILE
@@ -117,7 +117,7 @@ def duration(millis: int) -> str:
     return f"{millis} ms"
 
 
-def read_file(path: str | Path, what: str = "", max_bytes: int | None = MOST_BYTES) -> bytes:
+def read_file(path: str | Path, what: str = "", max_bytes: int | None = MAX_BYTES) -> bytes:
     """Return the content of a file that the user named, which may be a pipe from another command.
 
     Whatever the name leads to, reading it ends: a FIFO may have no writer, and a device no end.
@@ -132,7 +132,7 @@ def read_file(path: str | Path, what: str = "", max_bytes: int | None = MOST_BYT
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if max_bytes is None and stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
-                max_bytes = MOST_BYTES
+                max_bytes = MAX_BYTES
             content = file.read(-1 if max_bytes is None else max_bytes + 1)
     except OSError as error:
         raise UsageFailure(f"cannot read {what}: {error.strerror}") from None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 LAZY = "toPandas", "collect", "to_pandas", "df"
 """Methods by which what is only a query so far (of Spark, polars, DuckDB or others) gives its rows."""
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Characters of a value in a message."""
 NO_NUMBERS = str, bytes, np.datetime64, np.timedelta64
 """Types that `float` may take for numbers."""
@@ -240,7 +240,7 @@ def finite(value: Any, what: str) -> float:
     """
     number = number_in(value)
     if number is None:
-        raise ValueError(f"{what} is {repr(value)[:MOST_SHOWN]}, not a number")
+        raise ValueError(f"{what} is {repr(value)[:MAX_SHOWN]}, not a number")
     if not math.isfinite(number):
         raise ValueError(f"{what} is {number}, not a finite number")
     return number
@@ -254,7 +254,7 @@ def _where(found: Any, X: Any) -> str:
         if number_in(value) is None:
             names = names_of(X)
             name = column if names is None else repr(names[column])
-            return f": {repr(value)[:MOST_SHOWN]} (feature {name} of row {row})"
+            return f": {repr(value)[:MAX_SHOWN]} (feature {name} of row {row})"
     return ""
 
 

@@ -18,7 +18,7 @@ RIDGE = 1e-8
 """l2 of every fit: makes the minimiser unique, but is too small to affect its loss."""
 GAP = 1e-6
 """Relative gap between a fit's objective and its proven lower bound at which the fit is done."""
-MOST_STEPS = 200
+MAX_STEPS = 200
 """Limit of a solver's steps, ten times what it usually takes; a fit that needs more raises."""
 TO_THE_EDGE = 0.995
 """Share of the distance to the boundary that an interior-point step may take."""
@@ -86,7 +86,7 @@ def _fit_inside(solve: Solver, loss: str, rows: Array, y: Array, ball: float) ->
     low, above = math.log(RIDGE), math.log(math.sqrt(weight @ weight) / ball)
     high, below = math.log(max(1.0, 2.0 * float(np.abs(rows).sum()) / ball)), -math.log(2.0)
     side = 0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         l2 = (low * below - high * above) / (below - above)
         weight = solve(loss, rows, y, math.exp(l2))
         squared = float(weight @ weight)
@@ -102,7 +102,7 @@ def _fit_inside(solve: Solver, loss: str, rows: Array, y: Array, ball: float) ->
         else:
             high, below, above = l2, excess, above * (0.5 if side < 0 else 1.0)
             side = -1
-    raise NoConvergence(f"the best {loss} model of length {ball:g} was not found in {MOST_STEPS} steps")
+    raise NoConvergence(f"the best {loss} model of length {ball:g} was not found in {MAX_STEPS} steps")
 
 
 def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
@@ -113,7 +113,7 @@ def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
     weight = np.zeros(rows.shape[1])
     score = np.zeros(len(rows))
     value = float(row_loss(loss, score, y).sum())
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if loss == SQUARE:
             slope, bend = score - y, np.ones(len(rows))
         else:
@@ -132,7 +132,7 @@ def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
                 break
             share *= 0.5
         weight, score, value = moved, score + share * along, reached
-    raise NoConvergence(f"the best {loss} model was not found in {MOST_STEPS} steps")
+    raise NoConvergence(f"the best {loss} model was not found in {MAX_STEPS} steps")
 
 
 class _Point(NamedTuple):
@@ -154,13 +154,13 @@ def _hinge(loss: str, rows: Array, y: Array, l2: float) -> Array:
     A = rows * y[:, None]
     n = len(A)
     at = _Point(np.zeros(A.shape[1]), np.full(n, 2.0), np.ones(n), np.full(n, 0.5))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         pull = A.T @ at.dual
         value = float(np.maximum(0.0, 1.0 - A @ at.weight).sum() + 0.5 * l2 * (at.weight @ at.weight))
         if value - float(at.dual.sum() - (pull @ pull) / (2.0 * l2)) <= GAP * max(1.0, value):
             return at.weight
         at = _nearer(A, l2, at)
-    raise NoConvergence(f"the best {loss} model was not found in {MOST_STEPS} steps")
+    raise NoConvergence(f"the best {loss} model was not found in {MAX_STEPS} steps")
 
 
 def _nearer(A: Array, l2: float, at: _Point) -> _Point:

@@ -4,7 +4,7 @@ import numpy as np
 
 from driftway.learners.contract import Array
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 SUFFICIENT = 1e-4
 """Share of the predicted decrease that a line search step must reach (Armijo)."""
 
@@ -59,7 +59,7 @@ def odm_batch(
     """
     sign, weight = 2.0 * y - 1.0, np.zeros(rows.shape[1])
     value, gradient = odm_objective(weight, rows, y, lam, mu, theta)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if np.linalg.norm(gradient) <= tolerance:
             return weight
         margin = sign * (rows @ weight)
@@ -75,7 +75,7 @@ def odm_batch(
                 break
             step *= 0.5
         weight, value, gradient = tried, new_value, new_gradient
-    raise ArithmeticError(f"no minimum after {MOST_STEPS} steps: the gradient's length is {np.linalg.norm(gradient):g}")
+    raise ArithmeticError(f"no minimum after {MAX_STEPS} steps: the gradient's length is {np.linalg.norm(gradient):g}")
 
 
 def _newton_direction(rows: Array, curvature: Array, gradient: Array) -> Array:

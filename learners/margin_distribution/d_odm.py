@@ -35,7 +35,7 @@ from driftway.learners.margin_distribution.loss import MarginLoss, longest_safe_
 from driftway.learners.numeric.elementary.logarithm import log, log1p, log2
 from driftway.learners.numeric.vectors import dot
 
-MOST_CANDIDATES = 48
+MAX_CANDIDATES = 48
 """Most candidates without a horizon: the last one starts at row 2^46, after 22 years at 100 000 rows per second."""
 
 NEVER = 0
@@ -129,7 +129,7 @@ class DODM(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        n = len(self._grid) if p.horizon > 0 else MOST_CANDIDATES
+        n = len(self._grid) if p.horizon > 0 else MAX_CANDIDATES
         given = DODMNumbers(
             p.lam,
             p.mu,

@@ -177,7 +177,7 @@ def inverse(P: Array, L: Array, out: Array) -> bool:
     return True
 
 
-MOST_SWEEPS = 30
+MAX_SWEEPS = 30
 """Limit for Jacobi's method, which converges quadratically: 9 are enough for a matrix of 128 columns."""
 DIAGONAL = 1e-32
 """A matrix counts as diagonal if the squares above the diagonal sum to at most this times the largest squared entry."""
@@ -199,7 +199,7 @@ def diagonalise(P: Array, D: Array, Q: Array) -> float:
         for j in range(d):
             D[i, j] = P[i, j] / largest if largest > 0.0 else 0.0  # squares of large entries would overflow
             Q[i, j] = 1.0 if i == j else 0.0
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         off = 0.0
         for p in range(d):
             for q in range(p + 1, d):

@@ -9,7 +9,7 @@ from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.preprocessing.wrapper import Wrapper
 from driftway.learners.spec import Spec
 
-MOST_FEATURES = 1_000_000
+MAX_FEATURES = 1_000_000
 """Limit of a map's output features: polynomials of degree 5 of 100 features would be 96 million."""
 
 ROOM = 65_536
@@ -32,7 +32,7 @@ class FeatureMap:
     Raises
     ------
     ParameterError
-        Unknown or invalid parameter, or the mapped rows would have more than MOST_FEATURES features.
+        Unknown or invalid parameter, or the mapped rows would have more than MAX_FEATURES features.
     """
 
     name: str
@@ -43,8 +43,8 @@ class FeatureMap:
         self.parameters: Any = type(self).Params.build(parameters)
         self.width = self.features()
         """d', the length of the mapped rows."""
-        if self.width > MOST_FEATURES:
-            raise ParameterError(f"{self.width:,} features from {n_features:,} are more than {MOST_FEATURES:,}")
+        if self.width > MAX_FEATURES:
+            raise ParameterError(f"{self.width:,} features from {n_features:,} are more than {MAX_FEATURES:,}")
         self.prepare()
 
     @property

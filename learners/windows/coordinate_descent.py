@@ -26,7 +26,7 @@ LARGEST = sys.float_info.max
 """Used instead of infinity before the first gradient, because a state must be finite."""
 FAR_FROM_OVERFLOW = 1e300
 """Bound below which rounding cannot cause an overflow."""
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 """Limit of the ring with a kernel, whose values then take 200 MB."""
 
 
@@ -53,10 +53,8 @@ class WindowSVMParameters(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kernel != "linear" and self.slots > MOST_ROWS:
-            raise ParameterError(
-                f"kernel = {self.kernel} is for at most {MOST_ROWS} rows, this window has {self.slots}"
-            )
+        if self.kernel != "linear" and self.slots > MAX_ROWS:
+            raise ParameterError(f"kernel = {self.kernel} is for at most {MAX_ROWS} rows, this window has {self.slots}")
 
     @property
     def slots(self) -> int:

@@ -42,7 +42,7 @@ from driftway.worker.errors import UsageFailure
 
 __all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 """Most entries of a folder and its subfolders that are searched for a file to suggest: it may be a whole disk."""
 
 
@@ -226,7 +226,7 @@ def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
     if Path(name).is_dir():
         try:
-            some = sorted(islice(Path(name).rglob("*"), MOST_LISTED))
+            some = sorted(islice(Path(name).rglob("*"), MAX_LISTED))
             first = next((path for path in some if suffix_of(path.name) and path.is_file()), None)
         except OSError as error:
             return f"cannot read the folder {name}: {error.strerror}"

@@ -15,7 +15,7 @@ from driftway.producers.streams.stream import Array
 
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 SALARY, COMMISSION, AGE, ELEVEL, CAR, ZIPCODE, HVALUE, HYEARS, LOAN = range(len(NAMES))
-MOST_HVALUE = 1_350_000.0
+MAX_HVALUE = 1_350_000.0
 """1.5 times 900,000, for the most expensive zip code; MOA and River clip perturbed values at 135,000, which nearly all
 of them then equal."""
 
@@ -130,7 +130,7 @@ def perturb_person(rng: NDArray[np.uint64], p: float, x: Array) -> None:
     if x[COMMISSION] > 0.0:
         x[COMMISSION] = perturbed(rng, x[COMMISSION], p * 65_000.0, 10_000.0, 75_000.0)
     x[AGE] = math.floor(0.5 + perturbed(rng, x[AGE], p * 60.0, 20.0, 80.0))
-    x[HVALUE] = perturbed(rng, x[HVALUE], p * (9.0 - x[ZIPCODE]) * 100_000.0, 0.0, MOST_HVALUE)
+    x[HVALUE] = perturbed(rng, x[HVALUE], p * (9.0 - x[ZIPCODE]) * 100_000.0, 0.0, MAX_HVALUE)
     x[HYEARS] = math.floor(0.5 + perturbed(rng, x[HYEARS], p * 29.0, 1.0, 30.0))
     x[LOAN] = perturbed(rng, x[LOAN], p * 500_000.0, 0.0, 500_000.0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from driftway.worker.errors import UsageFailure
 
-MOST_NAMED = 9
+MAX_NAMED = 9
 
 
 def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequence[str]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tup
 
 def some_of(columns: Sequence[str]) -> str:
     """The first names and the last one, which often is the label's, for an error message."""
-    return ", ".join(columns if len(columns) <= MOST_NAMED else [*columns[: MOST_NAMED - 1], "..", columns[-1]])
+    return ", ".join(columns if len(columns) <= MAX_NAMED else [*columns[: MAX_NAMED - 1], "..", columns[-1]])
 
 
 def not_numbers(path: Path) -> str:

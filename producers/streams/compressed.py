@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from driftway.worker.errors import UsageFailure
 
-HEAD_BYTES, MOST_HEAD_BYTES, HEAD_LINES = 1 << 18, 1 << 28, 8
+HEAD_BYTES, MAX_HEAD_BYTES, HEAD_LINES = 1 << 18, 1 << 28, 8
 """A beginning is so long, or longer until it has so many lines."""
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, UnicodeError)
 """What reading a file raises that is missing, damaged or in another encoding."""
@@ -131,7 +131,7 @@ def head_of(path: Path) -> bytes:
         with open_binary(path) as file:
             head: bytes = file.read(HEAD_BYTES)
             size = HEAD_BYTES
-            while len(head) == size < MOST_HEAD_BYTES and max(head.count(b"\n"), head.count(b"\r")) < HEAD_LINES:
+            while len(head) == size < MAX_HEAD_BYTES and max(head.count(b"\n"), head.count(b"\r")) < HEAD_LINES:
                 head, size = head + file.read(size), 2 * size
             return head
     except UNREADABLE as error:

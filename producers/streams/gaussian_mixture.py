@@ -15,8 +15,8 @@ from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
-LEAST_SD, MOST_SD = 0.1, 0.3
-MOST_REJECTED = 10_000
+LEAST_SD, MAX_SD = 0.1, 0.3
+MAX_REJECTED = 10_000
 """Rows rejected in succession before new parameters are drawn, because the classes may coincide."""
 
 
@@ -30,7 +30,7 @@ def draw_parameters(rng: NDArray[np.uint64], mixture: Array) -> None:
         for k in range(mixture.shape[1]):
             for j in range(2):
                 mixture[label, k, j] = 2.0 * uniform(rng) - 1.0
-            mixture[label, k, 2] = LEAST_SD + (MOST_SD - LEAST_SD) * uniform(rng)
+            mixture[label, k, 2] = LEAST_SD + (MAX_SD - LEAST_SD) * uniform(rng)
 
 
 @kernel
@@ -47,7 +47,7 @@ def move_parameters(rng: NDArray[np.uint64], step: float, mixture: Array) -> Non
                     mean = math.copysign(2.0, mean) - mean
                 mixture[label, k, j] = mean
             deviation = mixture[label, k, 2] * exp(0.5 * step * normal(rng))
-            mixture[label, k, 2] = min(MOST_SD, max(LEAST_SD, deviation))
+            mixture[label, k, 2] = min(MAX_SD, max(LEAST_SD, deviation))
 
 
 @kernel
@@ -72,12 +72,12 @@ def log_density(part: Array, x: Array) -> float:
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], mixture: Array, delta: float, X: Array, i: int) -> float:
-    """Write row i and return its label, or -1 if `MOST_REJECTED` tries were rejected.
+    """Write row i and return its label, or -1 if `MAX_REJECTED` tries were rejected.
 
     Shapes: rng u8[4], mixture f8[2, components, 3], X f8[n, 2]. Draw order per try: class, component, x1, x2. A try
     is accepted if the log ratio of the true densities favours its class by more than delta.
     """
-    for _ in range(MOST_REJECTED):
+    for _ in range(MAX_REJECTED):
         label = 1 if uniform(rng) < 0.5 else 0
         part = mixture[label, randint(rng, mixture.shape[1])]
         for j in range(2):

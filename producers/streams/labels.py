@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from driftway.producers.streams import cells
 from driftway.worker.errors import UsageFailure
 
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 """Characters of a cell in an error message."""
 
 
@@ -62,7 +62,7 @@ class LabelReader:
             found = self._truths.get(value)
         if found is None:
             raise UsageFailure(
-                f"{self._where} holds {word[:MOST_SHOWN]!r}, which is none of {', '.join(self.labels or ())}"
+                f"{self._where} holds {word[:MAX_SHOWN]!r}, which is none of {', '.join(self.labels or ())}"
             )
         return found
 
@@ -84,7 +84,7 @@ class LabelReader:
             advice = "name the classes in order, --labels A,B"
             if "," in text and math.isnan(cells.number(text, ",")):
                 advice = "a class whose name has a comma must be renamed"
-            raise UsageFailure(f"{self._where} holds {text.strip()[:MOST_SHOWN]!r}, which is not a number: {advice}")
+            raise UsageFailure(f"{self._where} holds {text.strip()[:MAX_SHOWN]!r}, which is not a number: {advice}")
         return number
 
 

@@ -54,10 +54,10 @@ BROKER = {"log.segment.delete.delay.ms": "1000"}
 """The broker deletes the first state's outputs before the second state's are written, not a minute later."""
 ROW_BYTES = 500
 """Most bytes of disk per row: the event, its prediction, and a margin."""
-MOST_RSS = 400e6
-MOST_GROWTH = 1.05
+MAX_RSS = 400e6
+MAX_GROWTH = 1.05
 """Largest allowed ratio of the peak RSS at the end to that at the first mark."""
-MOST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 TABLE_WIDTH = 130
 
 
@@ -91,12 +91,12 @@ class Measurements:
     def beyond(self) -> list[str]:
         """Return the bounds that were exceeded."""
         peak, growth = self.long_run.sections[-1].peak_rss, self.growth
-        failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MOST_RSS) + [f"RSS grew to {growth:.2f} times"] * (
-            growth > MOST_GROWTH
+        failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MAX_RSS) + [f"RSS grew to {growth:.2f} times"] * (
+            growth > MAX_GROWTH
         )
         for figure, name in (("running", "running"), ("predicted", "first prediction")):
             largest = self.spread(figure)[2]
-            failed += [f"{largest:.2f} s from assignment to {name}"] * (largest > MOST_SECONDS)
+            failed += [f"{largest:.2f} s from assignment to {name}"] * (largest > MAX_SECONDS)
         return failed
 
 

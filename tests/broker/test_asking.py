@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from confluent_kafka import Producer
 
-from driftway.worker.stream.endpoint.predictions import MOST_BYTES
+from driftway.worker.stream.endpoint.predictions import MAX_BYTES
 from tests.broker.test_endpoint import event, get
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
@@ -103,7 +103,7 @@ def test_answers_to_requests_equal_what_the_worker_emits(kafka: str, topic: str,
             ("?partition=2", named[0], TOKEN, 404),
             ("", named[0], TOKEN, 400),
             ("?partition=0", b"?", TOKEN, 422),
-            ("?partition=0", os.urandom(MOST_BYTES + 1), TOKEN, 413),
+            ("?partition=0", os.urandom(MAX_BYTES + 1), TOKEN, 413),
         ):
             with closing(Client(port)) as another:
                 status, answered = another.ask(query, body, token_sent)

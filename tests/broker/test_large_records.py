@@ -11,7 +11,7 @@ import pytest
 
 from driftway.worker.kafka.client_config import READER, base_properties, quiet
 from driftway.worker.kafka.client_factory import make_fetcher
-from driftway.worker.kafka.librdkafka.consumer_queue import MOST_BYTES
+from driftway.worker.kafka.librdkafka.consumer_queue import MAX_BYTES
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import Record, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
@@ -187,7 +187,7 @@ def test_a_poll_copies_a_bounded_number_of_bytes_and_a_seek_drops_what_is_held(k
         found: list[int] = []
         while not found or found[-1] < until:
             for records in fetcher.poll(10_000, 1.0).records:
-                assert records.values.nbytes <= max(MOST_BYTES, 8_000_002)
+                assert records.values.nbytes <= max(MAX_BYTES, 8_000_002)
                 assert [value == values[o] for value, o in zip(records.values, records.offsets, strict=True)]
                 found += records.offsets.tolist()
         return found

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from driftway.worker.admin.page.history import MOST_POINTS
+from driftway.worker.admin.page.history import MAX_POINTS
 from driftway.worker.wire.codec import encode_events
 from tests.broker.test_endpoint import event, get
 from tests.broker.test_page import newest_points, status
@@ -80,7 +80,7 @@ def test_a_page_shows_ten_thousand_points_in_time(kafka: str, capsys: pytest.Cap
                 assert 0 < drawing <= DRAW_MS
                 assert loaded <= LOAD_MS
             drawn = browser.evaluate("charts.quality.data[0].length")
-            assert MOST_POINTS / 2 <= drawn <= MOST_POINTS, "points are left out evenly"
+            assert MAX_POINTS / 2 <= drawn <= MAX_POINTS, "points are left out evenly"
             assert set(np.diff(browser.evaluate("charts.quality.data[0]"))) == {4}
             assert browser.console_messages == []
         first, again = (json.loads(get(port, "/v1/status")[2])["series"] for _ in range(2))

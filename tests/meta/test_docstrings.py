@@ -20,8 +20,8 @@ from driftway.learners.registry import LEARNERS, find
 from tests.conformance.table import Case, cases
 from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, place, tree
 
-MOST_LINES = 400
-MOST_ARGUMENTS = 6
+MAX_LINES = 400
+MAX_ARGUMENTS = 6
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
 
 
@@ -105,7 +105,7 @@ def test_no_kernel_takes_many_arguments():
         f"{place(path)}:{node.lineno} {node.name}": len(node.args.args)
         for path in files("learners")
         for node, _ in functions(path)
-        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel"} and len(node.args.args) > MOST_ARGUMENTS
+        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel"} and len(node.args.args) > MAX_ARGUMENTS
     }
     assert many == {}
 
@@ -128,7 +128,7 @@ def test_public_things_are_documented(package):
 def test_no_file_is_too_long():
     everything = [*files(), *sorted((ROOT / "tests").rglob("*.py"))]
     counts = {place(p): len(p.read_text(encoding="utf-8").splitlines()) for p in everything}
-    assert {path: n for path, n in counts.items() if n > MOST_LINES} == {}
+    assert {path: n for path, n in counts.items() if n > MAX_LINES} == {}
 
 
 def test_no_module_has_a_catch_all_name():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.meta.sources import PACKAGES, ROOT, files, imports, module
 
-MOST_ENTRIES = {"driftway.worker": 12, "driftway.workbench": 12}
+MAX_ENTRIES = {"driftway.worker": 12, "driftway.workbench": 12}
 """Package -> maximum number of entries per folder."""
-MOST_AT_THE_TOP_OF_LEARNERS = 32
+MAX_AT_THE_TOP_OF_LEARNERS = 32
 """Maximum number of entries, README included; folders of families have a file per learner, so no limit."""
 
 MAY_IMPORT = {
@@ -121,13 +121,13 @@ def test_no_folder_has_an_import_cycle() -> None:
 
 def test_no_folder_has_too_many_entries() -> None:
     full = {folder: len(entries(folder, modules())) for folder in folders(modules())}
-    most = {folder: MOST_ENTRIES.get(".".join(folder.split(".")[:2]), 1000) for folder in full}
+    most = {folder: MAX_ENTRIES.get(".".join(folder.split(".")[:2]), 1000) for folder in full}
     assert {folder: n for folder, n in full.items() if n > most[folder]} == {}
 
 
 def test_the_top_of_the_learners_shows_the_contract_and_the_families() -> None:
     top = [entry for entry in (ROOT / "learners").iterdir() if entry.name != "__pycache__"]
-    assert len(top) <= MOST_AT_THE_TOP_OF_LEARNERS
+    assert len(top) <= MAX_AT_THE_TOP_OF_LEARNERS
 
 
 def test_the_checks_find_violations() -> None:
@@ -158,7 +158,7 @@ def test_the_checks_find_violations() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
     assert (
         len(entries("driftway.worker.wire", [f"driftway.worker.wire.m{i}" for i in range(13)]))
-        > MOST_ENTRIES["driftway.worker"]
+        > MAX_ENTRIES["driftway.worker"]
     )
 
 

@@ -49,7 +49,7 @@ DELAYS = (10, 100, 1000)
 LATE_ROWS = 20_000
 FIXED = slice(1000, 2000)
 """Rows whose scores give a fixed split-conformal threshold, which then holds for the whole stream."""
-MOST_TOTAL, MOST_WINDOW = 1.0, 5.0
+MAX_TOTAL, MAX_WINDOW = 1.0, 5.0
 """Points that coverage may be away from the level."""
 NOTES: dict[tuple[str, str, float], str] = {}
 """(stream, learner, level) -> why the worst window is further away."""
@@ -170,10 +170,10 @@ def method_table(
         totals = np.abs(np.array([one.total for one in mine]) - 100.0 * level)
         windows = np.abs(np.array([one.worst for one in mine]) - 100.0 * level)
         relative = [f"{mean([getattr(one, name) for one in mine]):.3f}" for name in ("size", "loss")]
-        far = f"{(windows > MOST_WINDOW).sum()} of {len(mine)}"
+        far = f"{(windows > MAX_WINDOW).sum()} of {len(mine)}"
         windows_shown = [f"{windows.max():.1f}", f"{np.median(windows):.1f}", far]
         lines.append([method, f"{totals.max():.2f}", *windows_shown, *relative])
-    heads = ["method", "total", "worst window", "its median", f"> {MOST_WINDOW:g}", "size", "loss"]
+    heads = ["method", "total", "worst window", "its median", f"> {MAX_WINDOW:g}", "size", "loss"]
     return markdown(heads, lines)
 
 
@@ -195,7 +195,7 @@ def stream_table(
     for stream, learner in pairs:
         mine, held = kept[first, level, stream, learner], kept[last, level, stream, learner]
         shown = f"{mine.worst:.1f}"
-        far = abs(mine.worst - 100.0 * level) > MOST_WINDOW
+        far = abs(mine.worst - 100.0 * level) > MAX_WINDOW
         figures = [f"{mine.total:.2f}", f"**{shown}**" if far else shown, f"{mine.mean_size:.4g}"]
         figures += [f"{mine.empty:.1f}"] if streams is CLASSES else []
         figures += [f"{mine.size:.3f}", f"{held.total:.2f}", f"{held.worst:.1f}", f"{held.size:.3f}"]
@@ -235,9 +235,9 @@ def late_table() -> str:
             total, worst = (np.array([one[key] for one in mine]) for key in ("total", "worst"))
             lines.append(
                 [f"{delay:,}", f"{100.0 * level:g}", f"{np.median(total):.2f}", f"{total.max():.2f}",
-                 f"{np.median(worst):.1f}", f"{worst.max():.1f}", f"{int((worst > MOST_WINDOW).sum())} of {len(worst)}"]
+                 f"{np.median(worst):.1f}", f"{worst.max():.1f}", f"{int((worst > MAX_WINDOW).sum())} of {len(worst)}"]
             )  # fmt: skip
-    heads = ["rows late", "level", "total", "largest", "worst window", "largest", f"> {MOST_WINDOW:g}"]
+    heads = ["rows late", "level", "total", "largest", "worst window", "largest", f"> {MAX_WINDOW:g}"]
     return markdown(heads, lines)
 
 
@@ -273,7 +273,7 @@ def page(kept: dict[tuple[str, float, str, str], CoverageResult], late_rows: str
         HEAD.format(rows=ROWS, window=WINDOW, start=start, stop=stop, command=COMMAND, seconds=seconds),
         verdict(kept),
     ]
-    parts.append(METHODS_HEAD.format(most=MOST_WINDOW))
+    parts.append(METHODS_HEAD.format(most=MAX_WINDOW))
     for what, streams in (("Targets", TARGETS), ("Classes", CLASSES)):
         for level in LEVELS:
             parts += [f"{what}, level {level:g}:", method_table(kept, level, streams)]
@@ -289,9 +289,9 @@ def verdict(kept: dict[tuple[str, float, str, str], CoverageResult]) -> str:
     missed = {
         key: one
         for key, one in mine.items()
-        if abs(one.total - 100.0 * key[1]) > MOST_TOTAL or abs(one.worst - 100.0 * key[1]) > MOST_WINDOW
+        if abs(one.total - 100.0 * key[1]) > MAX_TOTAL or abs(one.worst - 100.0 * key[1]) > MAX_WINDOW
     }
-    text = f"Total within {MOST_TOTAL:g} point of the level and the worst window within {MOST_WINDOW:g}: "
+    text = f"Total within {MAX_TOTAL:g} point of the level and the worst window within {MAX_WINDOW:g}: "
     text += f"{len(mine) - len(missed)} of {len(mine)} runs{':' if missed else '.'}\n"
     for (_, level, stream, learner), one in missed.items():
         why = NOTES.get((stream, learner, level), "nobody has looked into it")

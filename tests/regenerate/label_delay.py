@@ -44,7 +44,7 @@ JUDGED = {
 }
 """Label delays that are judged: for most streams that of docs/decisions/0033, a tenth of it, and five times it."""
 N_CLASSES = dict.fromkeys(JUDGED, 2) | {"keystroke": 4}
-MOST_BELOW = 0.5
+MAX_BELOW = 0.5
 """Points by which `auto` may be worse than the better of no-change and its best expert."""
 
 KIN = ("gaussian_nb:decay=0.999", "gaussian_nb:decay=0.98", "knn_win:window=512", "knn_win:window=512,k=5")
@@ -76,7 +76,7 @@ NOTES = {
     "row 150 on, and by the labels that had come `auto` believed it from row 600 on. No-change is that good by chance: "
     "labels go round every 3 rows, and the last one that is known stands 51 rows back",
 }
-"""(stream, delay in rows) -> why `auto` is worse by more than MOST_BELOW."""
+"""(stream, delay in rows) -> why `auto` is worse by more than MAX_BELOW."""
 
 
 class Cell(NamedTuple):
@@ -203,7 +203,7 @@ def judgement_table(cells: Cells) -> str:
                 f"{cell.learners[AUTO]:.2f}",
                 f"{cell.no_change:.2f}",
                 f"{cell.experts[expert]:.2f} {expert}",
-                f"**{ahead}**" if cell.ahead < -MOST_BELOW else ahead,
+                f"**{ahead}**" if cell.ahead < -MAX_BELOW else ahead,
                 f"{cell.learners[kin]:.2f} `{kin}`",
             ]
         )
@@ -213,7 +213,7 @@ def judgement_table(cells: Cells) -> str:
 def verdict(cells: Cells) -> str:
     """Say in how many cells `auto` is good enough, and why it is not in the others."""
     found = judged(cells)
-    missed = {key: cell for key, cell in found.items() if cell.ahead < -MOST_BELOW}
+    missed = {key: cell for key, cell in found.items() if cell.ahead < -MAX_BELOW}
     text = f"It holds in {len(found) - len(missed)} of {len(found)}{':' if missed else '.'}\n"
     for (stream, delay), cell in missed.items():
         why = NOTES.get((stream, delay), "nobody has looked into it")
@@ -225,7 +225,7 @@ def verdict(cells: Cells) -> str:
 def page(cells: Cells, seconds: float) -> str:
     """Return the page."""
     judgement = JUDGEMENT.format(
-        most=MOST_BELOW,
+        most=MAX_BELOW,
         experts=len(next(iter(judged(cells).values())).experts),
         kin=", ".join(f"`{k}`" for k in KIN_OF_TWO),
     )

@@ -22,7 +22,7 @@ from tests.support.process import Driftway
 from tests.support.real_streams import find_stream
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 COLOURS = 255
 MARGIN = 8
 SHOWN_SECONDS = 180.0
@@ -112,7 +112,7 @@ def small(png: bytes) -> bytes:
     few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # keeps rare colours, too
     written = io.BytesIO()
     few.save(written, "PNG", optimize=True)
-    assert written.tell() <= MOST_BYTES, f"{written.tell():,} bytes, more than {MOST_BYTES:,}"
+    assert written.tell() <= MAX_BYTES, f"{written.tell():,} bytes, more than {MAX_BYTES:,}"
     return written.getvalue()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MOST_HOLES = 1_000_000
+MAX_HOLES = 1_000_000
 """Most skipped offsets that are remembered; any beyond these that arrive late are counted as duplicates."""
 TOLD = 5
 
@@ -39,7 +39,7 @@ class Completeness:
             self._predict_late(offset)
             return
         passed = range(last + 1, offset)
-        if len(self._holes) + len(passed) <= MOST_HOLES:
+        if len(self._holes) + len(passed) <= MAX_HOLES:
             self._holes.update(o for o in passed if o not in self._early)
         rejected = offset in self._early
         self._early = {o for o in self._early if o > offset} if self._early else self._early

@@ -31,10 +31,10 @@ END_SECONDS = 120.0
 """Time within which a member must end after SIGTERM, whatever the broker does."""
 CALM_SECONDS, CALM_BROKER_SECONDS = 15.0, 75.0
 """Least age of every member, and time since the last outage, before the final SIGTERM: longer than any timeout."""
-MOST_GUESTS = 2
+MAX_GUESTS = 2
 FEWEST = 2
-MOST_STORIES = 20
-MOST_SENTENCES = 200
+MAX_STORIES = 20
+MAX_SENTENCES = 200
 TICK_SECONDS = 0.1
 
 
@@ -75,11 +75,11 @@ class MemberGroup:
         self.exits: Counter[int] = Counter()
         """Exit codes of the members that were restarted."""
         self.unexpected: list[str] = []
-        """Reports on members that did not end as documented; the first MOST_STORIES include the output."""
+        """Reports on members that did not end as documented; the first MAX_STORIES include the output."""
         self.final_exits: Counter[int] = Counter()
         """Exit codes of the members after the final SIGTERM."""
         self.sentences: list[str] = []
-        """Last lines of members that ended without being killed or terminated, the first MOST_SENTENCES."""
+        """Last lines of members that ended without being killed or terminated, the first MAX_SENTENCES."""
         self._parting = False
 
     def __enter__(self) -> Self:
@@ -119,7 +119,7 @@ class MemberGroup:
         """Inject a fault into one of the eligible members, if there is one."""
         eligible = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.available]
         action = fault.action
-        if action == schedule.JOIN and len(self.slots) >= self._size + MOST_GUESTS:
+        if action == schedule.JOIN and len(self.slots) >= self._size + MAX_GUESTS:
             action = schedule.LEAVE
         elif action == schedule.LEAVE and len(self.slots) <= FEWEST:
             action = schedule.JOIN
@@ -199,7 +199,7 @@ class MemberGroup:
             return
         if not ending.as_documented:
             self._complain(slot, f"{ending}")
-        if not (member.killed or member.terminated_at) and len(self.sentences) < MOST_SENTENCES:
+        if not (member.killed or member.terminated_at) and len(self.sentences) < MAX_SENTENCES:
             since = f"{slot.name}, life {slot.lives}, {now - member.started_at:.0f} s after its start"
             self.sentences.append(f"{since}: exit code {ending.code}: {member.last_line()}")
         if self._parting:
@@ -212,7 +212,7 @@ class MemberGroup:
 
     def _complain(self, slot: MemberPlace, what: str) -> None:
         assert slot.member is not None
-        summary = slot.member.summary() if len(self.unexpected) < MOST_STORIES else ""
+        summary = slot.member.summary() if len(self.unexpected) < MAX_STORIES else ""
         self.unexpected.append(f"{slot.name}, life {slot.lives}: {what}\n{summary}")
 
 

@@ -25,7 +25,7 @@ OWN = {
 }
 BATCH_MESSAGES = 10_000
 POLL_SECONDS = 0.1
-MOST_NOTES = 20
+MAX_NOTES = 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Reader(ReaderThread):
         self.failure: str | None = None
         """Why reading cannot continue."""
         self.notes: list[str] = []
-        """The first MOST_NOTES transient errors."""
+        """The first MAX_NOTES transient errors."""
         self._heard = [time.monotonic()] * partitions
 
     @property
@@ -117,5 +117,5 @@ class Reader(ReaderThread):
     def _note(self, error: Any) -> None:
         if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
             self.failure = error.str()
-        elif len(self.notes) < MOST_NOTES:
+        elif len(self.notes) < MAX_NOTES:
             self.notes.append(error.str())

@@ -30,7 +30,7 @@ PAGES = [
     ROOT / "docs" / "architecture.md",
     *(page for kind in KINDS_OF_PAGES for page in sorted((ROOT / "docs" / kind).glob("*.md"))),
 ]
-MOST_LINES, LONGEST_LINE = 200, 160
+MAX_LINES, LONGEST_LINE = 200, 160
 COLUMNS = 12
 """Number of features if the line names none; enough for pairs and triplets of items."""
 
@@ -89,7 +89,7 @@ def test_there_are_commands_for_streams_evaluation_and_load() -> None:
 
 def test_the_readme_is_short() -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MAX_LINES
     assert [line for line in lines if len(line) > LONGEST_LINE] == []
 
 

@@ -16,7 +16,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from tests.soak import schedule
-from tests.soak.completeness import MOST_HOLES, TOLD, Completeness
+from tests.soak.completeness import MAX_HOLES, TOLD, Completeness
 from tests.soak.exit_codes import ExitCode
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
 from tests.soak.resources import ResourceMonitor, Sample, SampledProcess, sample_now, trend, warm
@@ -159,9 +159,9 @@ def test_continuity_of_millions_and_of_a_huge_gap_stays_small() -> None:
         (found.reject if offset % 1000 == 7 else found.predict)(offset)
     assert (found.accounted, found.gaps(n)) == (n, 0)
     assert len(found._holes) + len(found._early) == 0
-    found.predict(n + 10 * MOST_HOLES)
-    assert len(found._holes) <= MOST_HOLES
-    assert found.gaps(n + 10 * MOST_HOLES + 1) == 10 * MOST_HOLES
+    found.predict(n + 10 * MAX_HOLES)
+    assert len(found._holes) <= MAX_HOLES
+    assert found.gaps(n + 10 * MAX_HOLES + 1) == 10 * MAX_HOLES
     for _ in range(2 * TOLD):
         found.predict(0)
     assert len(found.complaints) == TOLD

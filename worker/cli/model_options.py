@@ -19,7 +19,7 @@ from driftway.worker.settings.option_values import (
     CHAMPION_ONLY,
     EMITTED,
     EVERY_MODEL,
-    MOST_COVERAGE,
+    MAX_COVERAGE,
     NO_COVERAGE,
     SharingOption,
 )
@@ -154,7 +154,7 @@ def event_options(command: Command) -> Command:
         ),
         click.option(
             "--coverage",
-            type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
+            type=click.FloatRange(NO_COVERAGE, MAX_COVERAGE),
             default=NO_COVERAGE,
             metavar="SHARE",
             help=f"{COVERING} the fields `low` and `high`, or `set`, of predictions. Accuracy points report the share "

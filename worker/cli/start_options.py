@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_OFFSET = 2**63 - 1
-MOST_DIGITS = 100
+MAX_DIGITS = 100
 """Python refuses to read an int of more than 4300."""
 START_OFFSETS = f"{EARLIEST}|{LATEST}|OFFSET"
 
@@ -37,7 +37,7 @@ def start_offset(context: click.Context, option: click.Parameter, value: str) ->
     """
     if value in (EARLIEST, LATEST):
         return value
-    if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value) < LARGEST_OFFSET:
+    if value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS and int(value) < LARGEST_OFFSET:
         return int(value)
     raise click.BadParameter(f"{value!r} is neither {EARLIEST}, {LATEST} nor an offset.", context, option)
 

@@ -25,7 +25,7 @@ from driftway.worker.evaluation.significance import (
 Row = dict[str, Any]
 METRICS = ("holdout_accuracy", "accuracy", "holdout_mse", "mse")
 """Metrics to compare learners by: the first one that the protocol and the task have."""
-MOST_LEARNERS = len(NEMENYI[0.05]) + 1
+MAX_LEARNERS = len(NEMENYI[0.05]) + 1
 
 
 def add_comparison(rows: list[Row]) -> None:
@@ -55,7 +55,7 @@ def add_comparison(rows: list[Row]) -> None:
     for group in by_stream:
         for row, rank in zip(group, found.ranks.tolist(), strict=True):
             row |= {"mean_rank": rank, "friedman_p": found.p}
-            if k <= MOST_LEARNERS:
+            if k <= MAX_LEARNERS:
                 row["critical_difference"] = critical_difference(k, n)
 
 
@@ -95,7 +95,7 @@ def ranks_in_words(learners: Sequence[str], figures: Any, larger: bool, what: st
     shown = ", ".join(f"{learner} {rank:.2f}" for rank, learner in sorted(zip(found.ranks, learners, strict=True)))
     decision = f"F {found.F:.2f} (p = {found.p_F:.2g})" if isfinite(found.F) else "one order on all of them"
     text = f"Mean ranks over {n} {what}: {shown}. Friedman: chi-square {found.chi_square:.2f} (p = {found.p:.2g}), "
-    if k > MOST_LEARNERS:
+    if k > MAX_LEARNERS:
         return f"{text}{decision}."
     critical = critical_difference(k, n)
     groups = [" and ".join(learners[i] for i in group) for group in alike(found.ranks, critical)]

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 AUTO = "auto"
 DEFAULT_BLOCKS = 20
-MOST_BLOCKS = 200
+MAX_BLOCKS = 200
 """Maximum number of blocks of rows between which the comparator may switch; m blocks take m (m + 1) / 2 fits."""
 
 
@@ -189,9 +189,9 @@ class Regret:
         window = self.asked.window or max(1, -(-n // DEFAULT_BLOCKS))
         known = np.searchsorted(numbers, np.array(self.drift_points, np.int64)).tolist()
         edges = sorted({0, n, *range(0, n, window), *(edge for edge in known if edge < n)})
-        if len(edges) - 1 > MOST_BLOCKS:
+        if len(edges) - 1 > MAX_BLOCKS:
             raise UsageFailure(
-                f"--regret: window={window} makes {len(edges) - 1:,} blocks of {n:,} rows, and more than {MOST_BLOCKS} "
+                f"--regret: window={window} makes {len(edges) - 1:,} blocks of {n:,} rows, and more than {MAX_BLOCKS} "
                 "would take too many fits; choose a larger window"
             )
         return edges

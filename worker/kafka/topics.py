@@ -20,11 +20,11 @@ headers; a prediction echoes its id), and an event whose output is refused would
 
 OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", "_confluent-metrics"))
 """Topics of programs beside Kafka; Kafka's own begin with two underscores."""
-MOST_NAME, MOST_PREFIX = 249, 230
+MAX_NAME, MAX_PREFIX = 249, 230
 """Characters that a topic's name may have, and of these the outputs' prefix."""
 COLLISION = "names of topics must differ in more than . and _: choose another, for outputs with --output-prefix"
 TOPIC = re.compile(r"[A-Za-z0-9._-]+")
-PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
+PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MAX_PREFIX}}}(?<!\.)")
 PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
 """A group that topic names can contain unchanged: it has no dot, and does not look like an encoded name."""
 
@@ -146,14 +146,14 @@ def require_prefix(prefix: str, input_topic: str, group: str = "") -> None:
     UsageFailure
         They do not, or an output would be the input.
     """
-    if not prefix and len(longest := Topics(input_topic, group).predictions) > MOST_NAME:
+    if not prefix and len(longest := Topics(input_topic, group).predictions) > MAX_NAME:
         raise UsageFailure(
-            f"the output {longest} would have {len(longest)} characters, and a topic's name has at most {MOST_NAME}: "
+            f"the output {longest} would have {len(longest)} characters, and a topic's name has at most {MAX_NAME}: "
             "choose a shorter prefix of the outputs' names with --output-prefix"
         )
     if prefix and not PREFIX.fullmatch(prefix):
         raise UsageFailure(
-            f"--output-prefix {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
+            f"--output-prefix {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MAX_PREFIX}"
         )
     if prefix and input_topic in Topics("", "", prefix).every_output():
         raise UsageFailure(f"--output-prefix {prefix}: one of the outputs would be the input, {input_topic}")

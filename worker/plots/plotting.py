@@ -25,7 +25,7 @@ FINDINGS = {"better": "^", "worse": "v"}
 DRIFT_COLOUR = "#444444"
 FEW_PARTITIONS = 4
 """Up to this many, every partition is drawn, faintly, behind the mean."""
-MOST_MARKS_WITH_TEXT = 12
+MAX_MARKS_WITH_TEXT = 12
 DOTS_PER_INCH = 150
 SHARES = ("accuracy", "kappa")
 TITLES = {
@@ -176,7 +176,7 @@ def _mark_drifts(axes: Any, drifts: Sequence[int], alarms: Sequence[float]) -> N
     for number, drift in enumerate(drifts):
         label = "concept drift" if number == 0 else None
         axes.axvline(drift, color=DRIFT_COLOUR, linestyle="-", linewidth=1.0, alpha=0.75, label=label, zorder=1)
-        if len(drifts) <= MOST_MARKS_WITH_TEXT:
+        if len(drifts) <= MAX_MARKS_WITH_TEXT:
             axes.annotate(
                 f"{drift:,}",
                 (drift, 1.0),

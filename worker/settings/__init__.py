@@ -17,7 +17,7 @@ from driftway.worker.settings.option_values import (
     CHAMPION_ONLY,
     EVERY_MODEL,
     FORBIDDEN_PROPERTIES,
-    MOST_COVERAGE,
+    MAX_COVERAGE,
     NO_COVERAGE,
     LabelWait,
     PromoteOption,
@@ -47,7 +47,7 @@ CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
 RELEARN_SHARE = 0.25
-MOST_CLASSES = 1 << 16
+MAX_CLASSES = 1 << 16
 """Every prediction has a score for each class, and the metrics count each pair of them."""
 
 
@@ -92,7 +92,7 @@ class ModelSettings:
     detectors : tuple of Spec
         Drift detectors that watch the champion's errors.
     coverage : float
-        Share of the labels that prediction intervals or sets of classes are to cover, <= MOST_COVERAGE; NO_COVERAGE:
+        Share of the labels that prediction intervals or sets of classes are to cover, <= MAX_COVERAGE; NO_COVERAGE:
         predictions have none.
     max_rejected : RejectionLimit or None
         Rejections beyond which the worker stops; None: never. Not part of the state either.
@@ -145,12 +145,12 @@ class ModelSettings:
         if self.event_format.uses_registry and self.events is None:
             raise UsageFailure(f"--format {self.form}: name the features with --feature")
         check_outputs(self.output_form, self.emit, self.target.n_classes)
-        if self.target.n_classes > MOST_CLASSES:
-            raise UsageFailure(f"classes must be <= {MOST_CLASSES:,}, got {self.target.n_classes}")
+        if self.target.n_classes > MAX_CLASSES:
+            raise UsageFailure(f"classes must be <= {MAX_CLASSES:,}, got {self.target.n_classes}")
         if self.window < 1 or self.accuracy_every < 1:
             raise UsageFailure("window and accuracy-every must be >= 1")
-        if not NO_COVERAGE <= self.coverage <= MOST_COVERAGE:
-            raise UsageFailure(f"coverage must be > 0 and <= {MOST_COVERAGE}, or 0 for none, got {self.coverage:g}")
+        if not NO_COVERAGE <= self.coverage <= MAX_COVERAGE:
+            raise UsageFailure(f"coverage must be > 0 and <= {MAX_COVERAGE}, or 0 for none, got {self.coverage:g}")
         if self.n_features is not None and self.n_features < 1:
             raise UsageFailure("features must be >= 1")
         if self.events is not None and self.form == PACKED:

@@ -15,7 +15,7 @@ PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
 """Keys of an identity that a plan can change."""
 BEHIND = " behind "
 """Separates a learner's spec from the feature maps in front of it, which a plan cannot change."""
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Entries of a list that are named."""
 
 
@@ -56,11 +56,11 @@ def _value_in_words(value: Any, other: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     known = other if isinstance(other, list) else []
-    lacking = [one for one in value if one not in known] if len(value) > MOST_NAMED else []
+    lacking = [one for one in value if one not in known] if len(value) > MAX_NAMED else []
     return _listed([str(one) for one in lacking or value])
 
 
 def _listed(names: Any) -> str:
     """Return names as a sentence has them, the first of many."""
-    words = [*names[:MOST_NAMED], *["others"] * (len(names) > MOST_NAMED)]
+    words = [*names[:MAX_NAMED], *["others"] * (len(names) > MAX_NAMED)]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.headers import ALL
-from driftway.worker.wire.packed import MOST_SCORES
+from driftway.worker.wire.packed import MAX_SCORES
 from driftway.worker.wire.registered.framing import OUTPUT_FORMATS
 
-MOST_WAITING = 100_000
+MAX_WAITING = 100_000
 """Rows that may wait for labels at once if only a time is given."""
-MOST_ROWS = 10_000_000
+MAX_ROWS = 10_000_000
 """Upper limit of waiting rows: memory for all of them is allocated at the start."""
-MOST_DIGITS = 10
+MAX_DIGITS = 10
 """Maximum number of digits of a number of rows or of a time, so that a time in ms fits into 64 bits."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -33,7 +33,7 @@ CHAMPION_ONLY, EVERY_MODEL = "champion", "all"
 EMITTED = (CHAMPION_ONLY, EVERY_MODEL)
 """The models whose predictions a worker writes."""
 
-NO_COVERAGE, MOST_COVERAGE = 0.0, 0.9999
+NO_COVERAGE, MAX_COVERAGE = 0.0, 0.9999
 """Share of labels that no interval or set is to cover, and the largest one that they can be."""
 
 FORBIDDEN_PROPERTIES = {
@@ -60,8 +60,8 @@ def check_outputs(form: str, emit: str, n_classes: int) -> None:
         raise UsageFailure(f"output-format must be one of {', '.join(OUTPUT_FORMATS)}")
     if emit not in EMITTED:
         raise UsageFailure(f"emit must be one of {', '.join(EMITTED)}")
-    if form == PACKED and n_classes > MOST_SCORES:
-        raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
+    if form == PACKED and n_classes > MAX_SCORES:
+        raise UsageFailure(f"packed predictions hold at most {MAX_SCORES} scores: use --output-format json")
 
 
 def check_headers(passed: Sequence[str], source: str) -> None:
@@ -110,15 +110,15 @@ class LabelWait:
         duration, slash, rows = text.strip().partition("/")
         if not slash and duration.isdecimal():
             duration, rows = "", duration
-        rows = rows or (str(MOST_WAITING) if duration and not slash else "")
+        rows = rows or (str(MAX_WAITING) if duration and not slash else "")
         number, unit = duration[:-1], duration[-1:]
-        long = max(len(number), len(rows)) > MOST_DIGITS
+        long = max(len(number), len(rows)) > MAX_DIGITS
         if long or (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
             raise UsageFailure(
                 f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
             )
-        if not 1 <= int(rows) <= MOST_ROWS:
-            raise UsageFailure(f"label-wait must be 1 to {MOST_ROWS:,} rows")
+        if not 1 <= int(rows) <= MAX_ROWS:
+            raise UsageFailure(f"label-wait must be 1 to {MAX_ROWS:,} rows")
         return cls(int(rows), int(number) * SECONDS[unit] * 1000 if duration else 0)
 
 

@@ -33,7 +33,7 @@ from driftway.worker.wire.rejections import Flags, RejectionWindow
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
 
-MOST_BYTES = 32 * 2**20
+MAX_BYTES = 32 * 2**20
 """Bytes of a batch's values and scores."""
 
 
@@ -118,9 +118,9 @@ class Model:
 
     @property
     def max_rows(self) -> float:
-        """Rows whose values and scores fit into MOST_BYTES, for a batch; infinite before the schema is known."""
+        """Rows whose values and scores fit into MAX_BYTES, for a batch; infinite before the schema is known."""
         width = sum(learner.n_scores for learner in self._learners)
-        return MOST_BYTES // (8 * (self._learners[0].n_features + width)) if width else float("inf")
+        return MAX_BYTES // (8 * (self._learners[0].n_features + width)) if width else float("inf")
 
     @property
     def imputer(self) -> Imputer | None:

@@ -23,7 +23,7 @@ from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
-from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.state.stored_fields import MAX_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Reject, Schema
 
@@ -31,7 +31,7 @@ MAGIC = b"DWT1"
 FORMAT = 2
 """States of format 1 were computed with the C library's exp, log and the like, whose bits differ between machines."""
 DIGEST_BYTES = 16
-MOST_FEATURES = 1 << 22
+MAX_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
@@ -204,7 +204,7 @@ def _parse(blob: bytes) -> SnapshotContents:
         start += nbytes
     schema = _schema(fields.object("schema"), sum(sizes)) if fields.has("schema") else None
     fields.integer("offset")
-    fields.integer("partition", at_most=MOST_PARTITIONS)
+    fields.integer("partition", at_most=MAX_PARTITIONS)
     model = fields.object("model")
     model.items("learners")
     for state_of_learner in model.items("states"):
@@ -226,7 +226,7 @@ def _calibration(fields: StoredFields) -> int:
 def _schema(fields: StoredFields, nbytes: int) -> Schema:
     """The schema of a state of `nbytes` bytes."""
     names = fields.texts("names") if fields.has("names") else None
-    n_features = fields.integer("n_features", at_least=1, at_most=max(nbytes, MOST_FEATURES))
+    n_features = fields.integer("n_features", at_least=1, at_most=max(nbytes, MAX_FEATURES))
     if names is not None and len(names) != n_features:
         raise Malformed(f"names has {len(names)} names, not {n_features}")
     return Schema(n_features, names)

@@ -13,9 +13,9 @@ from driftway.worker.wire.codec import read_json
 
 LARGEST = 2**63 - 2
 """The largest number that is read, such as an offset: the next one is an offset, too, and has 64 bits."""
-MOST_PARTITIONS = 2**31 - 1
+MAX_PARTITIONS = 2**31 - 1
 """Partition numbers have 32 bits."""
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Characters of a bad value in a message."""
 
 Kind = TypeVar("Kind")
@@ -129,7 +129,7 @@ def partition_number(text: str, name: str) -> int:
         It is none.
     """
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else text
-    return whole_number(number, name, at_most=MOST_PARTITIONS)
+    return whole_number(number, name, at_most=MAX_PARTITIONS)
 
 
 def whole_numbers(value: object, what: str, count: int | None = None) -> tuple[int, ...]:
@@ -149,9 +149,9 @@ def _typed(value: object, kind: type[Kind], what: str, expected: str) -> Kind:
 
 def _shown(value: object) -> str:
     """The start of a value; of a long list or text not everything is formatted."""
-    part = value[:MOST_SHOWN] if isinstance(value, str | bytes | list) else value
+    part = value[:MAX_SHOWN] if isinstance(value, str | bytes | list) else value
     text = repr(part) if not isinstance(value, dict) else "an object"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}.."
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}.."
 
 
 def split_chunks(blob: bytes) -> list[bytes]:

@@ -25,7 +25,7 @@ SPARE = 32
 DECIMALS = 6
 """Of a fraction."""
 LONGEST_INTEGER = len(str(-(2**63)))
-MOST_PADDING = 2
+MAX_PADDING = 2
 """Bytes that `cut` may allocate per byte of text: one very long row must not multiply the memory of all rows."""
 
 # Words of eight bytes; the first byte of text is the lowest byte.
@@ -154,7 +154,7 @@ def cut(text: Text, ends: Integers) -> list[bytes]:
     """
     n, total = len(ends), int(ends[-1])
     width = int(np.diff(ends, prepend=0).max())
-    if n * width > MOST_PADDING * total:
+    if n * width > MAX_PADDING * total:
         return slices(text, ends)
     # numpy converts rows of equal width to bytes, without trailing zeros, in a third of the time of slicing.
     padded = take_buffer(n * width + SPARE)

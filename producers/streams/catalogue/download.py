@@ -19,7 +19,7 @@ SECONDS = 30.0
 """Longest silence of a server. The whole download may take longer while it makes progress."""
 
 CHUNK_BYTES = 1 << 16
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Limit for a file of unknown size: none of the catalogue comes near 1 GiB."""
 
 Progress = Callable[[int, int | None], None]
@@ -67,7 +67,7 @@ def _copy(source: DownloadSource, answer: Any, file: IO[bytes], progress: Progre
         if received == 0 and _is_page(answer.headers.get_content_type(), chunk):
             raise Failure(f"{host} sends a web page instead of the data set at {source.address}")
         received += len(chunk)
-        if received > (source.size or MOST_BYTES):
+        if received > (source.size or MAX_BYTES):
             break
         file.write(chunk)
         progress(received, total)
@@ -76,7 +76,7 @@ def _copy(source: DownloadSource, answer: Any, file: IO[bytes], progress: Progre
     if source.size is not None and received != source.size:
         more = "more" if received > source.size else "fewer"
         raise Failure(f"{source.address} has {more} than the {source.size:,} bytes of the catalogue: it has changed")
-    if received == 0 or received > MOST_BYTES:
+    if received == 0 or received > MAX_BYTES:
         raise Failure(f"{source.address} is {'empty' if received == 0 else 'larger than 1 GiB'}")
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.injection.injection_kind import MOST_ROWS, InjectionKind, InjectionRequest, Words
+from driftway.producers.streams.injection.injection_kind import MAX_ROWS, InjectionKind, InjectionRequest, Words
 from driftway.producers.streams.injection.switched import Switched
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
@@ -47,8 +47,8 @@ KIND = InjectionKind(
     source="Bifet et al., New ensemble methods for evolving data streams, KDD 2009, section 2.1; MOA's and River's "
     "ConceptDriftStream (these count rows from 1)",
     options=(
-        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="row where both are equally likely"),
-        option("width", 1000, "integer", low=1, high=MOST_ROWS, meaning="rows over which most of the change happens"),
+        option("at", None, "integer", low=1, high=MAX_ROWS, meaning="row where both are equally likely"),
+        option("width", 1000, "integer", low=1, high=MAX_ROWS, meaning="rows over which most of the change happens"),
     ),
     required=("at",),
     build=_build,

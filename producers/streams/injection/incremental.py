@@ -19,7 +19,7 @@ from driftway.learners.engine.jit import kernel
 from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
-    MOST_ROWS,
+    MAX_ROWS,
     Injected,
     InjectionKind,
     InjectionRequest,
@@ -171,9 +171,9 @@ KIND = InjectionKind(
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2; pairing "
     "within a class is this project's choice",
     options=(
-        option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row of the transition"),
+        option("from", None, "integer", low=0, high=MAX_ROWS, meaning="first row of the transition"),
         option(
-            "until", None, "integer", low=1, high=MOST_ROWS, meaning="first row that is from the second stream alone"
+            "until", None, "integer", low=1, high=MAX_ROWS, meaning="first row that is from the second stream alone"
         ),
         CLASSES,
     ),

@@ -20,15 +20,15 @@ Words = NDArray[np.uint64]
 END = 2**62
 """The row that stands for "to the end": larger than any row, and `END + 1` still fits an i8."""
 
-MOST_ROWS = 10**15
+MAX_ROWS = 10**15
 """Largest row that an option may name: exact as a float, and sums of a few stay below `END`."""
 
 SALT = 0x696E6A656374696F
 """Separates the random numbers of an injection from a generator's of the same seed ("injectio" in ASCII)."""
 
 WINDOW = (
-    option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first affected row, counted from 0"),
-    option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: no end"),
+    option("from", 0, "integer", low=0, high=MAX_ROWS, meaning="first affected row, counted from 0"),
+    option("until", END, "integer", low=1, high=MAX_ROWS, meaning="first row after it; default: no end"),
 )
 
 

@@ -8,7 +8,7 @@ from driftway.producers.streams.injection.altered import Altered
 from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
-    MOST_ROWS,
+    MAX_ROWS,
     InjectionKind,
     InjectionRequest,
     Words,
@@ -40,13 +40,13 @@ KIND = InjectionKind(
     source="the largest change of P(y | x) that leaves P(x) alone; Webb et al., Characterizing concept drift, Data "
     "Mining and Knowledge Discovery 30, 2016",
     options=(
-        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row with flipped labels"),
+        option("at", None, "integer", low=1, high=MAX_ROWS, meaning="first row with flipped labels"),
         option(
             "until",
             END,
             "integer",
             low=1,
-            high=MOST_ROWS,
+            high=MAX_ROWS,
             meaning="first row with the original labels again; default: never",
         ),
         CLASSES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, InjectionKind, InjectionRequest, Words
+from driftway.producers.streams.injection.injection_kind import END, MAX_ROWS, InjectionKind, InjectionRequest, Words
 from driftway.producers.streams.injection.switched import Switched
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
@@ -28,7 +28,7 @@ KIND = InjectionKind(
     name="recurring",
     summary="`period` rows of the stream, `period` rows of the second, and so on; the ids of the concepts recur.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
-    options=(option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows per turn"),),
+    options=(option("period", None, "integer", low=1, high=MAX_ROWS, meaning="rows per turn"),),
     required=("period",),
     build=_build,
     second=True,

@@ -21,7 +21,7 @@ from driftway.learners.numeric.random import uniform
 from driftway.producers.streams.injection.altered import Altered
 from driftway.producers.streams.injection.injection_kind import (
     END,
-    MOST_ROWS,
+    MAX_ROWS,
     InjectionKind,
     InjectionRequest,
     Words,
@@ -110,8 +110,8 @@ KIND = InjectionKind(
     "scale: features are displaced after labelling.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, section 2.1",
     options=(
-        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first affected row"),
-        option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: no end"),
+        option("at", None, "integer", low=1, high=MAX_ROWS, meaning="first affected row"),
+        option("until", END, "integer", low=1, high=MAX_ROWS, meaning="first row after it; default: no end"),
         option("tilt", 0.0, "number", low=-100, high=100, meaning="log-odds of keeping a row, per standard deviation"),
         option("shift", 0.0, "number", meaning="added to the columns' values"),
         option("scale", 1.0, "number", meaning="factor of the columns' values, before shift"),

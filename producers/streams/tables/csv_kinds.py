@@ -28,7 +28,7 @@ TRUTH = r"^(?:true|True|TRUE|false|False|FALSE)$"
 LONGEST_EXACT = 18
 LONGEST_WHOLE = 20
 """Characters of a whole number of 64 bits, at most; Python's `int` refuses thousands of digits."""
-MOST_CELLS = 1 << 20
+MAX_CELLS = 1 << 20
 """Cells per array: their text must stay below 2 GiB."""
 
 
@@ -121,8 +121,8 @@ def _values(column: Any, kind: str, decimal: str) -> list[Any]:
 
 
 def _groups(columns: list[int], of: Sequence[Any]) -> Iterable[list[int]]:
-    """Cut columns into groups of at most MOST_CELLS cells."""
-    most = max(1, MOST_CELLS // max(1, len(of[0]))) if of else 1
+    """Cut columns into groups of at most MAX_CELLS cells."""
+    most = max(1, MAX_CELLS // max(1, len(of[0]))) if of else 1
     return (columns[start : start + most] for start in range(0, len(columns), most))
 
 

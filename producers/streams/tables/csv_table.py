@@ -31,13 +31,13 @@ from driftway.producers.streams.tables import csv_kinds
 from driftway.producers.streams.tables.table import Table
 from driftway.worker.errors import UsageFailure
 
-BLOCK_BYTES, WIDE_BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 20, 1 << 25, 1 << 30
+BLOCK_BYTES, WIDE_BLOCK_BYTES, MAX_BLOCK_BYTES = 1 << 20, 1 << 25, 1 << 30
 """Bytes of text that are parsed together, pyarrow's default: they bound the reader's memory. More for long lines, since
 each column costs some work per block, and still more if a single line is longer."""
 ROWS_TOGETHER = 256
 END_OF_FILE = "\x1a"
 """What DOS wrote at the end of a text."""
-MOST_RESTARTS = 4
+MAX_RESTARTS = 4
 """So many columns turn out one by one not to be plain numbers; then none is assumed to be."""
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?.*invalid value '(.*)'", re.DOTALL)
 
@@ -155,11 +155,11 @@ class CsvTable(Table):
         """Assume something else about the file, which an error contradicts; return whether there is anything left."""
         found = CONVERSION.search(message)
         if found is not None and (name := self._dialect.columns[int(found[1])]) not in self._texts:
-            self._texts.update({name} if len(self._texts) < MOST_RESTARTS else self.columns)
+            self._texts.update({name} if len(self._texts) < MAX_RESTARTS else self.columns)
         elif "straddl" in message or "block size" in message:
             self._require_closed_quotes()
             self._block_bytes *= 4
-            return self._block_bytes <= MOST_BLOCK_BYTES
+            return self._block_bytes <= MAX_BLOCK_BYTES
         elif not self._newlines and found is None:
             self._newlines, self.refused = True, None
         else:

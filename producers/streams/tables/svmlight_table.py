@@ -23,8 +23,8 @@ from driftway.worker.wire.json_tokens.text_values import as_written
 LABEL, FEATURES = "y", "x"
 BLOCK_CELLS = 1 << 20
 """Numbers per block, 8 MiB, so that wide rows come in blocks of few."""
-MOST_CLASSES = 1000
-MOST_INDEX = 10_000_000
+MAX_CLASSES = 1000
+MAX_INDEX = 10_000_000
 PAIR = re.compile(r"\d+:\S*")
 BLANKS_BEFORE_VALUE = re.compile(r":[ \t]+")
 """LIBSVM reads them, and one of its own data sets has them."""
@@ -63,7 +63,7 @@ class SvmlightTable(Table):
         low, high, self.rows, labels = math.inf, -1, 0, set[str]()
         for label, pairs in self._lines():
             self.rows += 1
-            if len(labels) <= MOST_CLASSES and label not in self._unlabelled:
+            if len(labels) <= MAX_CLASSES and label not in self._unlabelled:
                 labels.add(label)
             if pairs:
                 low, high = min(low, pairs[0][0]), max(high, pairs[-1][0])
@@ -157,8 +157,8 @@ class SvmlightTable(Table):
                 raise UsageFailure(
                     f"{self.path}: line {number} holds {word[:60]!r}, which is not INDEX:VALUE"
                 ) from None
-            if not last < pair[0] <= MOST_INDEX:
-                why = "does not rise" if pair[0] <= last else f"is above {MOST_INDEX:,}"
+            if not last < pair[0] <= MAX_INDEX:
+                why = "does not rise" if pair[0] <= last else f"is above {MAX_INDEX:,}"
                 raise UsageFailure(f"{self.path}: line {number} has the index {pair[0]}, which {why}")
             pairs.append(pair)
             last = pair[0]
@@ -170,9 +170,9 @@ def _classes(labels: set[str], rows: int) -> tuple[str, ...] | None:
     try:
         numbers = sorted({float(label) for label in labels})
     except ValueError:
-        return None if len(labels) > min(MOST_CLASSES, max(rows // 2, 2)) else tuple(sorted(labels))
+        return None if len(labels) > min(MAX_CLASSES, max(rows // 2, 2)) else tuple(sorted(labels))
     count = len(numbers)
-    if count < 2 or count > MOST_CLASSES or any(not number.is_integer() for number in numbers):
+    if count < 2 or count > MAX_CLASSES or any(not number.is_integer() for number in numbers):
         return None
     if numbers in ([-1.0, 1.0], [float(k) for k in range(count)], [float(k) for k in range(1, count + 1)]):
         return tuple(f"{number:.0f}" for number in numbers)

@@ -11,7 +11,7 @@ from typing import Any
 
 from driftway.producers.streams import cells
 from driftway.producers.streams.columns import not_numbers
-from driftway.producers.streams.labels import MOST_SHOWN, LabelReader
+from driftway.producers.streams.labels import MAX_SHOWN, LabelReader
 from driftway.producers.streams.stream import Block
 from driftway.producers.streams.times import milliseconds
 from driftway.worker.errors import UsageFailure
@@ -96,7 +96,7 @@ class Table(ABC):
                 why = "neither a number nor a time in ISO 8601"
             else:
                 why = f"not a number{not_numbers(self.path)}"
-            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text[:MOST_SHOWN]!r}, which is {why}")
+            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text[:MAX_SHOWN]!r}, which is {why}")
         return value
 
     def keep_json(self) -> None:  # noqa: B027 - text has nothing else

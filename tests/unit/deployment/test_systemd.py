@@ -14,7 +14,7 @@ from driftway.worker.stream.observability.health import STUCK_SECONDS
 from tests.support.process import ROOT
 from tests.unit.deployment.commands import UNIT, unit
 
-MOST_EXPOSED = 20
+MAX_EXPOSED = 20
 """Tenths, of 100, in the judgement of `systemd-analyze security`."""
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
 
@@ -45,7 +45,7 @@ def test_systemd_reads_every_line(installed: Path) -> None:
 
 @needs_systemd
 def test_the_service_has_no_more_rights_than_it_needs(installed: Path) -> None:
-    ended = analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", "--no-pager", installed)
+    ended = analyze("security", "--offline=true", f"--threshold={MAX_EXPOSED}", "--no-pager", installed)
     assert ended.returncode == 0, ended.stdout[-200:]
 
 

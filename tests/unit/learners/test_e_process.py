@@ -12,7 +12,7 @@ from driftway.learners.metrics.e_process import LEVEL, MOST, NEVER, EProcess
 from tests.support.oracle import e_process as oracle
 
 STREAMS, ROWS = 1000, 2000
-MOST_FALSE = 72
+MAX_FALSE = 72
 """If each of 1,000 streams has a false finding with probability 0.05, more have one only once in 1,000 times."""
 
 
@@ -122,11 +122,11 @@ def test_equally_good_learners_are_rarely_distinguished(kind):
     champion, challenger = fair_streams(kind)
     sides = [found(*pair) for pair in zip(champion, challenger, strict=True)]
     for side in range(2):
-        assert sum(one[side] is not None for one in sides) <= MOST_FALSE
+        assert sum(one[side] is not None for one in sides) <= MAX_FALSE
     lead = np.cumsum(champion - challenger, axis=1)
     differ = np.cumsum(champion != challenger, axis=1)
     tested_at_each_row = ((lead > 1.645 * np.sqrt(differ)) & (differ >= 20)).any(axis=1)
-    assert tested_at_each_row.sum() > 2 * MOST_FALSE, (
+    assert tested_at_each_row.sum() > 2 * MAX_FALSE, (
         "a test meant for one look finds too much if repeated after each row"
     )
 

@@ -10,7 +10,7 @@ import pytest
 from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.hindsight.odm_batch import odm_batch, odm_objective
-from driftway.learners.margin_distribution.d_odm import DODM, MOST_CANDIDATES, epochs_of
+from driftway.learners.margin_distribution.d_odm import DODM, MAX_CANDIDATES, epochs_of
 from tests.conformance.rows import COLUMNS, rows
 from tests.support.oracle.margin_distribution import Dynamic
 from tests.support.oracle.protocol import run
@@ -58,10 +58,10 @@ def test_forks_stop_at_the_largest_number_of_candidates():
     X, y = rows("binary", 10, 2)
     learner = learnt("d_odm", X, y)[0]
     n = int(learner.state["candidates"][0])
-    learner.state["candidates"][0], learner.state["learned"][0] = MOST_CANDIDATES, 2 ** (MOST_CANDIDATES - 1) - 1
+    learner.state["candidates"][0], learner.state["learned"][0] = MAX_CANDIDATES, 2 ** (MAX_CANDIDATES - 1) - 1
     learner.state["epoch"][n - 1 :] = 0
     learner.predict_then_update(X, y, np.empty((10, 1)))
-    assert learner.state["candidates"][0] == MOST_CANDIDATES
+    assert learner.state["candidates"][0] == MAX_CANDIDATES
     assert np.isfinite(learner.state["beta"]).all()
 
 

@@ -95,7 +95,7 @@ def test_constant_doubled_and_single_rows_have_a_fit(loss: str, ball: float) -> 
 
 def test_a_solver_that_does_not_converge_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(50, 3, 7)
-    monkeypatch.setattr("driftway.learners.hindsight.comparators.MOST_STEPS", 2)
+    monkeypatch.setattr("driftway.learners.hindsight.comparators.MAX_STEPS", 2)
     for loss in ("hinge", "logistic"):
         with pytest.raises(NoConvergence, match=f"the best {loss} model"):
             fit(loss, X, y)

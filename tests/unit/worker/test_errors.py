@@ -29,7 +29,7 @@ def test_a_file_may_be_a_pipe_but_reading_it_ends(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(errors, "FIFO_SECONDS", 60)
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; echo a=b > {fifo}"]):
         assert read_file(fifo) == b"a=b\n"
-    for max_bytes in (errors.MOST_BYTES, None):
+    for max_bytes in (errors.MAX_BYTES, None):
         with pytest.raises(UsageFailure, match=r"^/dev/zero has more than 16,777,216 bytes: give another file$"):
             read_file("/dev/zero", max_bytes=max_bytes)
     assert read_file(os.devnull) == b""

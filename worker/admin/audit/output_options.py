@@ -17,7 +17,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.columns import BytesColumn, Integers
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.packed import MOST_SCORES
+from driftway.worker.wire.packed import MAX_SCORES
 from driftway.worker.wire.registered.framing import (
     AVRO,
     FIRST_MESSAGE,
@@ -76,7 +76,7 @@ def cut_by_form(model: Model, rest: Records, n: int, predictions: PredictionComp
     name = {IN_JSON: JSON, IN_PACKED: PACKED}.get(first, REGISTERED_OUTPUTS[index])
     if first >= 0:
         predictions.schemas.add((name, number))
-    if name != PACKED or model.settings.target.n_classes <= MOST_SCORES:
+    if name != PACKED or model.settings.target.n_classes <= MAX_SCORES:
         model.settings = replace(model.settings, output_form=name, output_schema=number)
     others = np.flatnonzero(forms != first)
     if not len(others):

@@ -25,7 +25,7 @@ from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import Column
 
-MOST_PARTITIONS = 16
+MAX_PARTITIONS = 16
 """Partitions that are looked into, evenly spread over all: each needs clients of its own."""
 
 
@@ -194,7 +194,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
     """
     sample = Sample(schema=settings.model.shape)
     model = settings.model if settings.model.max_rejected is None else replace(settings.model, max_rejected=None)
-    chosen = sorted(positions)[:: -(-len(positions) // MOST_PARTITIONS)] if positions else []
+    chosen = sorted(positions)[:: -(-len(positions) // MAX_PARTITIONS)] if positions else []
     each = max(2, rows // max(1, len(chosen)))
     late: list[SampledLabel] = []
     if model.wait is not None and model.wait.millis:

@@ -18,7 +18,7 @@ from driftway.worker.admin.cli.plan_commands import (
     write_change,
 )
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
+from driftway.worker.settings.option_values import MAX_COVERAGE, NO_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
@@ -233,7 +233,7 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
 )
 @click.option(
     "--coverage",
-    type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
+    type=click.FloatRange(NO_COVERAGE, MAX_COVERAGE),
     metavar="SHARE",
     help="Share of the labels that prediction intervals or sets should contain, as in the worker's option --coverage. "
     "0: no intervals or sets.",

@@ -2,7 +2,7 @@
 // Charts over input offsets, each with a legend and a table of its figures behind it.
 
 const COLOURS = 8; // --line-0, --line-1, .. of the style sheet, which has others for dark
-const MOST_KEPT = 4000; // points of a series in this page; beyond that every second one is dropped
+const MAX_KEPT = 4000; // points of a series in this page; beyond that every second one is dropped
 const TABLE_ROWS = 40;
 const WIDE = 30; // largest by smallest value from which a scale is logarithmic
 
@@ -48,7 +48,7 @@ class Store {
         if (name === "partition" || name === "learner") continue;
         columns[name] = (columns[name] || Array(before).fill(null)).concat(part[name] || Array(more).fill(null));
       }
-      if (columns.offset.length > MOST_KEPT) {
+      if (columns.offset.length > MAX_KEPT) {
         for (const name of Object.keys(columns)) columns[name] = columns[name].filter((_, i) => i % 2 === 0);
       }
     }

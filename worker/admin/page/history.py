@@ -10,12 +10,12 @@ from typing import Any
 
 from driftway.worker.admin.watch.dashboard import Dashboard
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """Most points per series; with one more, every second one is dropped, and only every second of the next is kept."""
-MOST_VALUES = 2_000_000
+MAX_VALUES = 2_000_000
 """Most numbers of all series together: with many partitions and learners, each series has fewer points."""
 FEWEST_POINTS = 50
-MOST_ALARMS = 200
+MAX_ALARMS = 200
 """Newest drift alarms kept per partition."""
 DRAWN = (
     "window_accuracy", "no_change_accuracy", "majority_accuracy", "window_mse", "mse", "window_coverage",
@@ -33,7 +33,7 @@ class Series:
         Most points kept, >= 2.
     """
 
-    def __init__(self, max_points: int = MOST_POINTS) -> None:
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
         self.max_points = max_points
         self._numbers: list[int] = []
         self._rows: list[tuple[Any, ...]] = []
@@ -88,7 +88,7 @@ class GroupDashboard(Dashboard):
             self.number += 1
             if key not in self._series:
                 self._series[key] = Series()
-                max_points = max(FEWEST_POINTS, min(MOST_POINTS, MOST_VALUES // (len(DRAWN) + 3) // len(self._series)))
+                max_points = max(FEWEST_POINTS, min(MAX_POINTS, MAX_VALUES // (len(DRAWN) + 3) // len(self._series)))
                 for series in self._series.values():
                     series.max_points = max_points
             self._series[key].add(self.number, point, written_at)
@@ -96,7 +96,7 @@ class GroupDashboard(Dashboard):
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
         super().alarm(alarm, written_at)
         with self._lock:
-            newest = self._alarms.setdefault(int(alarm["partition"]), deque(maxlen=MOST_ALARMS))
+            newest = self._alarms.setdefault(int(alarm["partition"]), deque(maxlen=MAX_ALARMS))
             newest.append((int(alarm["offset"]), str(alarm["detector"])))
 
     def drawn(self, since: int, last: int) -> dict[str, Any]:

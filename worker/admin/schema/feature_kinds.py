@@ -24,9 +24,9 @@ NEARLY_ALL = 0.95
 RARE = 0.05
 ENOUGH = 10
 """Rows below which no field is called constant or a counter."""
-MOST_LISTED = 12
-MOST_DIFFERENT = 0.8
-NARROW, WIDE, MOST_NARROW, MOST_WORDS = 32, 64, 512, 1024
+MAX_LISTED = 12
+MAX_DIFFERENT = 0.8
+NARROW, WIDE, MAX_NARROW, MAX_WORDS = 32, 64, 512, 1024
 FALLS = 0.1
 ZERO = MissingPolicy("", 0.0)
 LIST_OF_NUMBERS = "list of numbers"
@@ -69,7 +69,7 @@ def words_of_object(found: EventStats, seen: FieldStats, different: int) -> tupl
 
 def _words(found: EventStats, seen: FieldStats, name: str, different: int) -> Feature:
     """The feature that hashes words, into as many columns as few share, if so many are affordable."""
-    width = min(max(NARROW, 1 << (different - 1).bit_length()), MOST_WORDS)
+    width = min(max(NARROW, 1 << (different - 1).bit_length()), MAX_WORDS)
     missing = ZERO if found.absent(seen) else None
     return Feature(seen.path, name, HASH, width=width, missing=missing, names=name != str(seen.path))
 
@@ -104,16 +104,16 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     kind = "text" if seen.texts + seen.times + seen.numbers_in_text else "number"
     if different and all(map(is_other_date, seen.values)):
         kind = "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times"
-    if different > max(MOST_LISTED, MOST_DIFFERENT * seen.scalars):
+    if different > max(MAX_LISTED, MAX_DIFFERENT * seen.scalars):
         return None, f"{kind}, different in almost every event"
     text = f"{kind}, {different:,} value{'s' * (different > 1)}"
     text += f", {percent(lacking, found.rows)} missing" if lacking else ""
     listed = Feature(path, str(path), ONE_OF, categories=tuple(spelled_once(seen.values)))
-    if different <= MOST_LISTED:
+    if different <= MAX_LISTED:
         if _can_be_written(listed):
             return listed, text
         text += ", not all of which can be listed"
-    width = NARROW if different <= MOST_NARROW else WIDE
+    width = NARROW if different <= MAX_NARROW else WIDE
     return Feature(path, str(path), HASH, width=width), text
 
 

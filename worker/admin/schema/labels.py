@@ -8,13 +8,13 @@ from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 from driftway.worker.wire.json_tokens.text_values import as_number
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 """Up to this many distinct whole numbers are classes; more are a regression."""
 TRUTHS = "false", "true"
 """Names of the classes of labels that are truth values."""
 OTHER = "OTHER"
 """Placeholder for the name of a class that was not seen."""
-MOST_LABELS = 50
+MAX_LABELS = 50
 """Up to this many distinct texts are classes; of more, the user has to choose."""
 
 
@@ -32,7 +32,7 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
         return shares(seen) + unlabelled, Target(labels=TRUTHS), {"labels": ",".join(TRUTHS)}
     if set(words) <= {"0", "1"}:
         return shares(seen) + unlabelled, Target(), {}
-    if seen.numeric == seen.scalars and (seen.fractions or len(words) > MOST_CLASSES):
+    if seen.numeric == seen.scalars and (seen.fractions or len(words) > MAX_CLASSES):
         return f"number, {seen.low:.6g} to {seen.high:.6g}{unlabelled}", Target(REGRESSION, 0), {"task": REGRESSION}
     if words == list(map(str, range(len(words)))):
         return shares(seen) + unlabelled, Target(CLASSIFICATION, len(words)), {"classes": str(len(words))}
@@ -40,7 +40,7 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
         only = f"{shares(seen)}{unlabelled}, no other yet"
         return only, Target(labels=(words[0], OTHER)), {"labels": f"{words[0]},{OTHER}"} if _plain(words) else {}
     target = Target(CLASSIFICATION, len(words), tuple(words))
-    if len(words) > MOST_LABELS:
+    if len(words) > MAX_LABELS:
         return f"{len(words):,} different values: say which are classes{unlabelled}", target, {}
     if not _plain(words):
         return f"{shares(seen)}{unlabelled}: --labels cannot name one with a comma, or a space around it", target, {}

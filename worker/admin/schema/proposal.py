@@ -6,14 +6,14 @@ The complete rules:
   digits with a leading zero. Likewise it is a time if they are ISO 8601 texts, or if they are numbers under a name such
   as ``created_at`` or ``ts_ms`` that all lie between the years 2000 and 2100 in one unit, the longest such. Names such
   as ``birthdate`` allow the years from 1900 on, and days. All other fields, and those called ``.._id``, are categories.
-- A category of up to MOST_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
-  NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners cost their square.
-- Lists of texts are hashed, into up to MOST_WORDS columns, and so are the names of an object's fields if there are more
-  than MOST_LISTED, all numbers, that fewer than SPARSE of the events with the object have on average.
+- A category of up to MAX_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
+  NARROW columns up to MAX_NARROW values, else WIDE. Columns are few because some learners cost their square.
+- Lists of texts are hashed, into up to MAX_WORDS columns, and so are the names of an object's fields if there are more
+  than MAX_LISTED, all numbers, that fewer than SPARSE of the events with the object have on average.
 - A field with a single value (from ENOUGH rows on) that some rows lack is a number or a category of its own, 0 where it
   is missing.
 - Left out: other lists, fields with a single value in every row, categories with more distinct values than
-  MOST_DIFFERENT of all, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
+  MAX_DIFFERENT of all, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
 - The id: a field of whole numbers or text, called ``id``, ``uuid``, ``key`` or ``.._id``, different in every row.
 - The label: a field called ``y``, ``label``, ``target`` or ``class``.
 - The time: a field of times that falls in at most FALLS of the steps from row to row, preferably one called ``t``,
@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftway.worker.admin.schema.feature_kinds import (
-    MOST_LISTED,
+    MAX_LISTED,
     NEARLY_ALL,
     feature_of,
     missing_share,
@@ -186,7 +186,7 @@ def _sparse_objects(found: EventStats, taken: set[Path]) -> dict[Path, int]:
     return {
         above: len(inside)
         for above, inside in fields.items()
-        if len(inside) > MOST_LISTED
+        if len(inside) > MAX_LISTED
         and above in found.paths
         and sum(seen.scalars for seen in inside) < SPARSE * len(inside) * found.paths[above].objects
         and all(seen.numbers + seen.truths == seen.scalars and not (seen.lists or seen.objects) for seen in inside)

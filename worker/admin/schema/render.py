@@ -13,9 +13,9 @@ from driftway.worker.errors import plural, shown
 
 COLUMN = 34
 """Column at which comments begin, if there is room."""
-MOST_SAID = 3
+MAX_SAID = 3
 """Maximum number of fields or reasons named in a sentence; the others are only counted."""
-MOST_TOLD = 20
+MAX_TOLD = 20
 """Maximum number of values per field in the JSON object."""
 LATER = "There are also {labels:,} labels in separate messages: with label_wait = {wait} events wait for their labels."
 UNLIKE = (
@@ -126,8 +126,8 @@ def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
             f"{len(survey.paths):,} fields"
         )
     if rejected:
-        reasons = [f"{count:,} {reason}" for reason, count in rejected.most_common(MOST_SAID)]
-        more = sum(count for _, count in rejected.most_common()[MOST_SAID:])
+        reasons = [f"{count:,} {reason}" for reason, count in rejected.most_common(MAX_SAID)]
+        more = sum(count for _, count in rejected.most_common()[MAX_SAID:])
         reasons += [f"{more:,} for other reasons"] if more else []
         lines.append(f"rejected by this schema: {rejected.total():,}: {'; '.join(reasons)}")
     return lines
@@ -137,8 +137,8 @@ def _lacking(proposal: Proposal) -> str:
     """The features with missing values, the largest share first."""
     most = sorted(proposal.missing.items(), key=lambda item: -item[1])
     rows = proposal.stats.rows
-    parts = [f"{percent(round(share * rows), rows)} of {path}" for path, share in most[:MOST_SAID]]
-    return ", ".join(parts) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
+    parts = [f"{percent(round(share * rows), rows)} of {path}" for path, share in most[:MAX_SAID]]
+    return ", ".join(parts) + (f" and {len(most) - MAX_SAID} more" if len(most) > MAX_SAID else "")
 
 
 def _named(key: str, choice: FieldChoice) -> str:
@@ -180,4 +180,4 @@ def _paths(proposal: Proposal) -> dict[str, Any]:
 
 
 def _most(values: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    return sorted(values, key=lambda item: (-item[1], item[0]))[:MOST_TOLD]
+    return sorted(values, key=lambda item: (-item[1], item[0]))[:MAX_TOLD]

@@ -18,7 +18,7 @@ from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, D
 
 DEEP = 16
 """Objects are walked this many levels deep; deeper ones count as lists."""
-MOST_PATHS = MAX_FEATURES
+MAX_PATHS = MAX_FEATURES
 """Maximum number of fields scanned, so that events whose field names are data cannot exhaust memory."""
 PLAIN = frozenset(PLAIN_FIELDS.values())
 ATTRIBUTE, VERSION = "ce_", "ce_specversion"
@@ -156,7 +156,7 @@ class EventStats:
     asked: dict[Path, FieldStats] = field(default_factory=dict)
     """Fields that the user named, and those of the envelope that may be the row's time."""
     unseen: int = 0
-    """Values of fields beyond MOST_PATHS."""
+    """Values of fields beyond MAX_PATHS."""
 
     def at(self, path: Path) -> FieldStats:
         """The statistics at a path; empty if it was not scanned."""
@@ -182,7 +182,7 @@ class EventStats:
     def add_attributes(self, headers: Mapping[str, bytes | None]) -> None:
         """Scan those headers of a record that are attributes of CloudEvents."""
         for name, value in headers.items():
-            if name.startswith(ATTRIBUTE) and value and len(self.paths) < MOST_PATHS:
+            if name.startswith(ATTRIBUTE) and value and len(self.paths) < MAX_PATHS:
                 path = Path((name,), HEADER)
                 self.paths.setdefault(path, FieldStats(path)).add(text_of(value))
 
@@ -193,7 +193,7 @@ class EventStats:
             path = Path((*above, name))
             seen = self.paths.get(path)
             if seen is None:
-                if len(self.paths) >= MOST_PATHS and name.lower() not in LABELS:
+                if len(self.paths) >= MAX_PATHS and name.lower() not in LABELS:
                     self.unseen += 1
                     continue
                 seen = self.paths[path] = FieldStats(path)

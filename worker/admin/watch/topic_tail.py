@@ -40,7 +40,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return _is_number(value) and isinstance(value, int) and 0 <= value < MOST_COUNTED
+    return _is_number(value) and isinstance(value, int) and 0 <= value < MAX_COUNTED
 
 
 def _is_text(value: Any) -> bool:
@@ -59,9 +59,9 @@ def _are_bins(value: Any) -> bool:
 
 OF_POINTS, OF_ALARMS = ("partition", "offset", "learner", "labels", "window"), ("partition", "offset", "detector")
 """Fields that a point, and an alarm, must have."""
-MOST_COUNTED = 1 << 63
+MAX_COUNTED = 1 << 63
 BIN_FIGURES = 4
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 """Characters of a wrong value in a message."""
 Forms = Mapping[str, Callable[[Any], bool]]
 FORMS: Forms = {
@@ -285,7 +285,7 @@ def _require_forms(found: Mapping[str, Any], forms: Forms) -> None:
     """Raise ValueError if a value is not what its field has."""
     for name, one in found.items():
         if name in forms and not forms[name](one):
-            raise ValueError(f"{name} is {shown(str(one)[:MOST_SHOWN])}")
+            raise ValueError(f"{name} is {shown(str(one)[:MAX_SHOWN])}")
 
 
 def _where(message: Any) -> str:

@@ -31,7 +31,7 @@ from driftway.worker.evaluation.cli.table_options import (
     write_a_table,
 )
 from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used
-from driftway.worker.settings.option_values import MOST_COVERAGE
+from driftway.worker.settings.option_values import MAX_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--coverage",
-    type=click.FloatRange(0, MOST_COVERAGE, min_open=True),
+    type=click.FloatRange(0, MAX_COVERAGE, min_open=True),
     metavar="SHARE",
     help=f"{COVERING} `low` and `high`, or `set`, in --scores. The results have the actual coverage and the sizes.",
 )

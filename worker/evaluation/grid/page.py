@@ -12,8 +12,8 @@ from driftway.worker.evaluation.grid.search import GridResult
 from driftway.worker.evaluation.results import NONE, markdown
 from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
-MOST_ACROSS = 3
-MOST_LINES = 12
+MAX_ACROSS = 3
+MAX_LINES = 12
 """Maximum number of lines in a panel; with more, only the best of each value is drawn."""
 
 
@@ -80,7 +80,7 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
     check_output(path)
     widest = max(len(result.grid.axes) for result in results)
     # One row of panels per result; results with a single parameter share rows.
-    across = widest if widest > 1 else min(MOST_ACROSS, len(results))
+    across = widest if widest > 1 else min(MAX_ACROSS, len(results))
     panels = [(result, axis) if axis < len(result.grid.axes) else None for result in results for axis in range(widest)]
     down = -(-len(panels) // across)
     figure = new_figure(5.2 * across, 3.6 * down)
@@ -117,7 +117,7 @@ def _panel(axes: Any, result: GridResult, axis: int) -> None:
         axes.set_xticks(positions, values)
     factor = 100.0 if "accuracy" in result.metric else 1.0
     lines = curves(result, axis)
-    if len(lines) > MOST_LINES:
+    if len(lines) > MAX_LINES:
         best = [top for parameter, _, top, _ in result.sensitivity() if parameter == name]
         lines = {"best of the others": best}
     for number, (label, heights) in enumerate(lines.items()):

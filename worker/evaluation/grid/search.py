@@ -20,7 +20,7 @@ from driftway.worker.evaluation.rows import RowCounts
 from driftway.worker.processes import run_jobs
 from driftway.worker.wire.events import REGRESSION
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 ERRORS = frozenset(("mse", "mae", "rmse", "nmse", "log_loss", "brier", "hinge_loss"))
 """Metrics of which the smallest value is the best."""
 
@@ -160,8 +160,8 @@ def parse_grid(text: str) -> Grid:
     count = 1
     for _, values in axes:
         count *= len(values)
-    if count > MOST_POINTS:
-        raise UsageFailure(f"--grid {text}: {count:,} points are more than {MOST_POINTS:,}")
+    if count > MAX_POINTS:
+        raise UsageFailure(f"--grid {text}: {count:,} points are more than {MAX_POINTS:,}")
     return grid
 
 

@@ -17,7 +17,7 @@ from driftway.learners.learner import REGRESSION, SnapshotMismatch
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.river.classes import PREFIX, create, find_class, import_river, in_words, seed_of
 
-MOST_LOG_ODDS = 40.0
+MAX_LOG_ODDS = 40.0
 """Bound of a score; River's probabilities may be 0 and 1. A log loss clamps at 34.5."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 
@@ -256,13 +256,13 @@ def predicts_the_most_probable(found: type[Any]) -> bool:
 
 
 def log_odds(probabilities: Mapping[Any, float]) -> float:
-    """Return the log-odds of class 1, at most MOST_LOG_ODDS; 0 without probabilities."""
+    """Return the log-odds of class 1, at most MAX_LOG_ODDS; 0 without probabilities."""
     no, yes = float(probabilities.get(False, 0.0)), float(probabilities.get(True, 0.0))
     if not (yes > 0.0 or no > 0.0):
         return 0.0
     if not (yes > 0.0 and no > 0.0):
-        return MOST_LOG_ODDS if yes > 0.0 else -MOST_LOG_ODDS
-    return max(-MOST_LOG_ODDS, min(MOST_LOG_ODDS, math.log(yes) - math.log(no)))
+        return MAX_LOG_ODDS if yes > 0.0 else -MAX_LOG_ODDS
+    return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, math.log(yes) - math.log(no)))
 
 
 def finite(value: float) -> float:

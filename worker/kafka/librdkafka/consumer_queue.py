@@ -35,7 +35,7 @@ from driftway.worker.wire.columns import END, SPARE, TAIL, BufferColumn, Integer
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import LazyHeaders
 
-MOST_BYTES = 32 * 2**20
+MAX_BYTES = 32 * 2**20
 """Bytes of values and keys that a poll copies, beyond its first message. What the library holds is not copied before
 its turn: a fetch of well compressed batches may hold gigabytes."""
 
@@ -97,13 +97,13 @@ class ConsumerQueue:
         return self._columns(pointers, LazyHeaders.of(held.read, fits))
 
     def _fitting(self, pointers: Integers) -> int:
-        """Read messages; return how many of them have at most MOST_BYTES together, at least one."""
+        """Read messages; return how many of them have at most MAX_BYTES together, at least one."""
         rows = self._rows[: len(pointers)]
         read(pointers, rows)
         sizes = rows[:, LENGTH] + rows[:, KEY_LENGTH]
-        if int(sizes.sum()) <= MOST_BYTES:
+        if int(sizes.sum()) <= MAX_BYTES:
             return len(pointers)
-        return max(1, int(np.cumsum(sizes).searchsorted(MOST_BYTES, "right")))
+        return max(1, int(np.cumsum(sizes).searchsorted(MAX_BYTES, "right")))
 
     def drop(self, partitions: Collection[int] | None = None) -> None:
         """Drop messages that wait, of some partitions, or of all: they are about to be read from elsewhere."""
@@ -130,7 +130,7 @@ class ConsumerQueue:
         room = int(rows[:, LENGTH].sum()) + n * len(END) + found * SPARE
         if self._lasting:
             self._text = np.empty(room, np.uint8)
-        elif len(self._text) < room or len(self._text) > 2 * max(room, MOST_BYTES):
+        elif len(self._text) < room or len(self._text) > 2 * max(room, MAX_BYTES):
             self._text = np.empty(room + room // 4, np.uint8)
         records, first, q = list[Records](), 0, 0
         for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):

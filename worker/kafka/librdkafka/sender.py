@@ -29,7 +29,7 @@ from driftway.worker.kafka.librdkafka.message import (
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 
-MOST_TOPICS = 8
+MAX_TOPICS = 8
 """Topics that one sender can produce to."""
 CODE, REFUSED, FIRST = 0, 1, 2
 """Words of the notes: the first error code and its topic's address; then each topic's first and last offset."""
@@ -73,7 +73,7 @@ class LibrdkafkaSender(Sender):
 
     def __init__(self, library: Library, properties: Mapping[str, Any], partition: int) -> None:
         self._library, self._partition = library, partition
-        self._notes = np.zeros(FIRST + 2 * MOST_TOPICS, np.int64)
+        self._notes = np.zeros(FIRST + 2 * MAX_TOPICS, np.int64)
         self._notes[FIRST:] = NONE_YET
         self._indices: dict[str, int] = {}
         """Topic -> index of its first offset in the notes."""
@@ -167,8 +167,8 @@ class LibrdkafkaSender(Sender):
 
     def _count(self, topic: str, n: int) -> int:
         """Count n more records of a topic; return the index of its offsets in the notes."""
-        if topic not in self._indices and len(self._indices) == MOST_TOPICS:  # the notes have no room for it
-            raise RuntimeError(f"a sender produces to at most {MOST_TOPICS} topics: {topic} would be one more")
+        if topic not in self._indices and len(self._indices) == MAX_TOPICS:  # the notes have no room for it
+            raise RuntimeError(f"a sender produces to at most {MAX_TOPICS} topics: {topic} would be one more")
         self._counts[topic] = self._counts.get(topic, 0) + n
         return self._indices.setdefault(topic, FIRST + 2 * len(self._indices))
 

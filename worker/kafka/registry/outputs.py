@@ -11,7 +11,7 @@ from driftway.worker.kafka.registry.schemas import Schemas, Unusable
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.registered.avro_schema import avro_schema, kind_of
-from driftway.worker.wire.registered.framing import AVRO, JSON_SCHEMA, MOST_ID, PROTOBUF
+from driftway.worker.wire.registered.framing import AVRO, JSON_SCHEMA, MAX_ID, PROTOBUF
 from driftway.worker.wire.registered.json_schema import json_schema_text
 from driftway.worker.wire.registered.protobuf_schema import protobuf_schema
 
@@ -69,7 +69,7 @@ class OutputSchemas(Schemas):
             found = self._ask(partial(self._look_up, subject, wanted), None, "")
         except Unusable:
             found = self._ask(partial(self._register, subject, wanted), None, "")
-        if not isinstance(found, int) or not 0 < found <= MOST_ID:
+        if not isinstance(found, int) or not 0 < found <= MAX_ID:
             raise Failure(
                 f"the answer of the schema registry at {self._where} is not the id of a schema: {found!r:.40}"
             )

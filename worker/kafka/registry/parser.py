@@ -35,7 +35,7 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
 NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
 """Module that decodes each format; imported at the start, so that no event waits for it or finds it missing."""
 NO_PREFIX = "a zero byte and the schema's id of four bytes must come first, not in a header"
-MOST_REFUSED = 10_000
+MAX_REFUSED = 10_000
 """Number of unusable schema ids to remember; a topic of arbitrary bytes has ever new ones."""
 
 
@@ -86,7 +86,7 @@ class Parser:
         try:
             made = MAKERS[self._form](self._schemas, number)
         except Unusable as bad:
-            if len(self._refused) >= MOST_REFUSED:
+            if len(self._refused) >= MAX_REFUSED:
                 self._refused.clear()
             self._refused[number] = str(bad)
             raise

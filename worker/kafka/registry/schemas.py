@@ -32,11 +32,11 @@ SERIALIZED = "serialized"
 """Format in which Protobuf schemas are requested: a FileDescriptorProto in base64."""
 ATTEMPTS_SECONDS, LONGEST_SECONDS = 6.0, 3600.0
 """Bound of a whole answer with all attempts, for each second of a request's timeout, and in any case."""
-MOST_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 4_000_000
 """Maximum number of characters of a schema; decoding this many takes seconds."""
-DEEPEST_REFERENCE, MOST_REFERENCES = 50, 500
+DEEPEST_REFERENCE, MAX_REFERENCES = 50, 500
 """Bounds of the schemas that one refers to, directly or through others."""
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 """Characters of a name in a message."""
 SECOND_ASKING_SECONDS = 0.5
 """Pause before a retry: in a registry cluster a follower gets a new schema a little later than it is registered."""
@@ -125,9 +125,9 @@ class Schemas:
         for reference in schema.references or ():
             name, subject, version = reference.name, reference.subject, reference.version
             if name in around:
-                raise Unusable(f"schemas refer to {name[:MOST_SHOWN]} in a circle")
-            if len(around) >= DEEPEST_REFERENCE or len(found) >= MOST_REFERENCES:
-                raise Unusable(f"a schema refers to others more than {DEEPEST_REFERENCE} deep, or {MOST_REFERENCES}")
+                raise Unusable(f"schemas refer to {name[:MAX_SHOWN]} in a circle")
+            if len(around) >= DEEPEST_REFERENCE or len(found) >= MAX_REFERENCES:
+                raise Unusable(f"a schema refers to others more than {DEEPEST_REFERENCE} deep, or {MAX_REFERENCES}")
             if name not in found:
                 missing = f"no version {version} of {subject} in the registry"
                 get = partial(self._client.get_version, subject, version, True)
@@ -155,8 +155,8 @@ class Schemas:
         )
         if not sound:
             raise Failure(f"the answer of the schema registry at {self._where} is not a schema")
-        if len(schema.schema_str) > MOST_CHARACTERS:
-            raise Unusable(f"a schema has {len(schema.schema_str):,} characters, more than {MOST_CHARACTERS:,}")
+        if len(schema.schema_str) > MAX_CHARACTERS:
+            raise Unusable(f"a schema has {len(schema.schema_str):,} characters, more than {MAX_CHARACTERS:,}")
         return schema
 
     def _ask(self, question: Callable[..., Any], form: str | None, missing: str) -> Any:

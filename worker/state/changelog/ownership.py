@@ -17,7 +17,7 @@ from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, open_rea
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION, CLAIM_PREFIX, claim_key
 from driftway.worker.state.changelog.snapshot_scan import append
-from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.state.stored_fields import MAX_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import write_json
 
 CLAIM_SECONDS = 30.0
@@ -115,7 +115,7 @@ def read_claim(value: bytes | None, where: str) -> Owner:
     """
     try:
         claim = StoredFields.parse(value, "it")
-        partitions = claim.integer("partitions", at_most=MOST_PARTITIONS) if claim.has("partitions") else 0
+        partitions = claim.integer("partitions", at_most=MAX_PARTITIONS) if claim.has("partitions") else 0
         return claim.text("group"), claim.text("input"), partitions
     except Malformed as error:
         raise CannotRestore(

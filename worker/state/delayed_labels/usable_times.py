@@ -29,7 +29,7 @@ from driftway.worker.wire.events import Records
 LIVE_MILLIS = 5000
 """A stamp this close to the worker's clock is right, even if no other record has come since."""
 LARGEST_TIME = np.iinfo(np.int64).max
-MOST_UNCONFIRMED = 256
+MAX_UNCONFIRMED = 256
 """Labels at the end of their topic that are looked up at once."""
 
 CountAwaited = Callable[[Records], int]
@@ -79,7 +79,7 @@ class UsableTimes(NamedTuple):
             return self._replace(times=np.minimum(self.times, most), line=np.minimum(self.line, most))
         if count_awaited(labels.after(m - 1)):
             return self
-        awaited = count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
+        awaited = count_awaited(labels.after(first).before(MAX_UNCONFIRMED))
         return self._replace(decided=min(self.decided, first + awaited))
 
 
@@ -136,7 +136,7 @@ def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) 
     in_line = np.flatnonzero(found.verdicts == IN_LINE)
     first = int(in_line[-1]) + 1 if len(in_line) else 0
     if count_awaited is not None and first < m:
-        awaited = first + count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
+        awaited = first + count_awaited(labels.after(first).before(MAX_UNCONFIRMED))
         times[first:awaited] = unguided[first:awaited]
     decided = max(last, awaited)
     off, set_back = _off(found.stamps, found.line), found.set_back(line)

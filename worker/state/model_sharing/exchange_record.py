@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.averaging.exchange import Aggregate, ModelUpdate
 from driftway.learners.averaging.shared_model import SharedModel
-from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.state.stored_fields import MAX_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import write_json
 
 EARLIER_NAMES = {
@@ -98,7 +98,7 @@ class ExchangeRecord:
                 return None
             received, sent = ([_read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
             return cls(
-                fields.integer("partition", at_most=MOST_PARTITIONS),
+                fields.integer("partition", at_most=MAX_PARTITIONS),
                 fields.integer("round"),
                 fields.integer("offset"),
                 fields.integer("rows"),
@@ -106,7 +106,7 @@ class ExchangeRecord:
                 tuple(one and Aggregate(*one) for one in received),
                 tuple(one and ModelUpdate(*one) for one in sent),
                 _consumed(fields),
-                fields.integer("partitions", at_most=MOST_PARTITIONS),
+                fields.integer("partitions", at_most=MAX_PARTITIONS),
             )
         except ValueError:
             return None

@@ -21,7 +21,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.state.stored_fields import CHUNK_BYTES, Malformed, StoredFields, split_chunks
 from driftway.worker.wire.codec import read_json, write_json
 
-MOST_CHUNKS = 256
+MAX_CHUNKS = 256
 DIGEST_BYTES, DIGEST = 16, re.compile(r"[0-9a-f]{32}")
 KEY_PREFIX = b"state."
 """Begins the keys of chunks; those of plans are their numbers."""
@@ -50,7 +50,7 @@ class FileState:
     digest : str
         Digest of the stored state, in hexadecimal.
     chunks : int
-        Number of its chunks, 1 to MOST_CHUNKS.
+        Number of its chunks, 1 to MAX_CHUNKS.
     learner : StoredLearner or None
         The state; None while its chunks have not been read.
     """
@@ -76,7 +76,7 @@ class FileState:
         digest = fields.text("digest")
         if not DIGEST.fullmatch(digest):
             raise Malformed("digest is not 32 hexadecimal digits")
-        return cls(fields.text("name"), digest, fields.integer("chunks", at_least=1, at_most=MOST_CHUNKS))
+        return cls(fields.text("name"), digest, fields.integer("chunks", at_least=1, at_most=MAX_CHUNKS))
 
     def chunk_keys(self) -> Iterable[bytes]:
         """Keys of its chunks, in order."""
@@ -129,12 +129,12 @@ def state_of(name: str, learner: StoredLearner) -> FileState:
     Raises
     ------
     Failure
-        It has more than MOST_CHUNKS chunks.
+        It has more than MAX_CHUNKS chunks.
     """
     blob = _written(learner)
     chunks = len(split_chunks(blob))
-    if chunks > MOST_CHUNKS:
-        most = MOST_CHUNKS * CHUNK_BYTES
+    if chunks > MAX_CHUNKS:
+        most = MAX_CHUNKS * CHUNK_BYTES
         raise Failure(f"the state in {name} has {len(blob):,} bytes: a plan takes up to {most:,}")
     return FileState(name, _digest(blob), chunks, learner)
 

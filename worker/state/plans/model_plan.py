@@ -36,7 +36,7 @@ from driftway.worker.wire.codec import write_json
 
 FIRST = 1
 """Number of the plan that the workers' options name."""
-MOST_MODELS = 1000
+MAX_MODELS = 1000
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ class ModelPlan:
     def of_fields(cls, fields: StoredFields) -> ModelPlan:
         """As `parse`, of parsed JSON."""
         items = fields.items("models")
-        if not 1 <= len(items) <= MOST_MODELS:
-            raise Malformed(f"it has {plural(len(items), 'model')}, not 1 to {MOST_MODELS}")
+        if not 1 <= len(items) <= MAX_MODELS:
+            raise Malformed(f"it has {plural(len(items), 'model')}, not 1 to {MAX_MODELS}")
         models = [PlannedModel.of_fields(StoredFields(item, "models")) for item in items]
         if sum(bool(model.start) for model in models) > 1:
             raise Malformed("two models start with the workers' file")

@@ -16,7 +16,7 @@ from driftway.worker.stream.task.task import Task
 
 WATCH_SECONDS = 5.0
 """Between two questions for the ids; each commit asks too."""
-MOST_MISSING = 2
+MAX_MISSING = 2
 """Answers in succession that a topic does not exist, after which it was deleted: a broker that has just started may not
 know it yet."""
 
@@ -53,7 +53,7 @@ class InputWatch:
             if self._thread.is_alive():
                 return {}
             self._thread = None
-            if self._missing >= MOST_MISSING:
+            if self._missing >= MAX_MISSING:
                 raise Failure(f"{self._gone}: it was deleted")
             return self._changed()
         if time.monotonic() - self._ids.asked_at > WATCH_SECONDS and any(

@@ -14,9 +14,9 @@ import h11
 
 from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route, find, require_short
 
-MOST_HEAD = 1 << 16
+MAX_HEAD = 1 << 16
 """Most bytes of a request's first line and headers."""
-MOST_DRAINED = 16 << 20
+MAX_DRAINED = 16 << 20
 """Most bytes that are read after a refusal. A client that still sends would see a reset connection, not the answer."""
 
 
@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: ConnectionServer) -> None:
         self._server = server
         self._transport: asyncio.Transport
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._asked: tuple[Route, Mapping[str, str], Mapping[str, str]] | None = None
         """Route, query and headers of a request whose head has been read."""
         self._body = bytearray()
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._drained >= 0:
             self._drained += len(data)
-            if self._drained > MOST_DRAINED:
+            if self._drained > MAX_DRAINED:
                 self._transport.abort()
             return
         self._http.receive_data(data)
@@ -139,7 +139,7 @@ class Connection(asyncio.Protocol):
             self._refuse(HttpError(error.error_status_hint, f"this is not HTTP/1.1: {error}"))
         if not (self._answering or self._unread):
             self._ahead = 0
-        if self._paused != (self._ahead > MOST_HEAD) and not self._transport.is_closing():
+        if self._paused != (self._ahead > MAX_HEAD) and not self._transport.is_closing():
             self._paused = not self._paused
             if self._paused:
                 self._transport.pause_reading()

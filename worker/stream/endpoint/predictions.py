@@ -23,7 +23,7 @@ from driftway.worker.wire.events import MAX_KEY, Reject
 from driftway.worker.wire.registered.framing import BINARY_OUTPUTS
 
 BYTES = "application/octet-stream"
-MOST_BYTES, MOST_EVENTS = 1 << 20, 1000
+MAX_BYTES, MAX_EVENTS = 1 << 20, 1000
 SOON = (("Retry-After", "1"),)
 
 
@@ -59,13 +59,13 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
     def describe(_: Request) -> Response:
         return as_json(described)
 
-    about = description.operations(settings, MOST_BYTES, MOST_EVENTS)
+    about = description.operations(settings, MAX_BYTES, MAX_EVENTS)
     routes = (
         Route(
             "POST",
             "/v1/predict",
             lambda request: asking.predict([request])[0],
-            MOST_BYTES,
+            MAX_BYTES,
             keeps=True,
             described=about["predict"],
             together=asking.predict,
@@ -212,8 +212,8 @@ def split_list(body: bytes) -> list[bytes]:
         events = parse_exactly(body)
         if not events:
             raise HttpError(400, "the list has no events")
-        if len(events) > MOST_EVENTS:
-            raise HttpError(413, f"the list has {len(events):,} events, more than {MOST_EVENTS:,}")
+        if len(events) > MAX_EVENTS:
+            raise HttpError(413, f"the list has {len(events):,} events, more than {MAX_EVENTS:,}")
         return [write_json(event) for event in events]
     except (Reject, TypeError) as error:
         raise HttpError(400, f"the body is a list that cannot be read: {error}") from None

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from driftway.worker.wire.codec import write_json
 
 JSON = "application/json"
-MOST_PARAMETERS = 20
+MAX_PARAMETERS = 20
 
 
 class Request(NamedTuple):
@@ -85,7 +85,7 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
     """
     try:
         parts = urlsplit(target)
-        query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+        query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
     except ValueError as error:
         raise HttpError(400, f"the address cannot be read: {error}") from None
     path = unquote(parts.path)

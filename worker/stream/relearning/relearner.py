@@ -34,7 +34,7 @@ FIRST_PIECE, LARGEST_PIECE = 64, 1000
 """Rows of a piece: the first ones, whose time per row is not known yet, and any other."""
 FORGETTING = 0.9
 """Weight of the pieces so far in the time per row."""
-MOST_ROWS, MOST_BYTES = 100_000, 64 * 2**20
+MAX_ROWS, MAX_BYTES = 100_000, 64 * 2**20
 """Rows that may be handed over and not yet learned; above that it goes back to the log."""
 
 
@@ -190,7 +190,7 @@ class Relearner:
             self._handed.append(copied)
             self._rows += len(copied)
             self._bytes += copied.values.nbytes
-            if self._rows > MOST_ROWS or self._bytes > MOST_BYTES:
+            if self._rows > MAX_ROWS or self._bytes > MAX_BYTES:
                 self._handed.clear()
                 self._rows = self._bytes = 0
                 self.near = self.read = False

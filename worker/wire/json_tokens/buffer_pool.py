@@ -13,7 +13,7 @@ import numpy as np
 
 from driftway.worker.wire.columns import BufferColumn, Integers, Text
 
-MOST_KEPT = 32 * 2**20
+MAX_KEPT = 32 * 2**20
 """Size in bytes of the largest buffer that is kept for reuse."""
 KEPT = 4
 """Most free buffers kept; outputs that wait for a commit still own theirs."""
@@ -34,7 +34,7 @@ def take_buffer(size: int) -> Text:
 
 def give_buffer(buffer: Text) -> None:
     """Return a buffer to the pool."""
-    if len(_free) < KEPT and len(buffer) <= MOST_KEPT:
+    if len(_free) < KEPT and len(buffer) <= MAX_KEPT:
         _free.append(buffer)
 
 

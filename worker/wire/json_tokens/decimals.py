@@ -50,7 +50,7 @@ TOP_BIT = np.uint64(1 << 63)
 MANTISSA_BITS, HIDDEN_BIT = np.uint64(52), np.uint64(1 << 52)
 EXPONENT_BIAS = 1023
 EXACT_INTEGERS = np.uint64(1 << 53)
-MOST_DIGITS = np.uint64(19)
+MAX_DIGITS = np.uint64(19)
 NOWHERE = ALL_ONES
 """Position returned for something that is absent, or left to orjson."""
 
@@ -134,8 +134,8 @@ def read_number(text: Text, p: np.uint64) -> tuple[np.uint64, float]:
         sound = sound and places > ZERO
         digits += places
         q = -np.int64(places)
-    if digits > MOST_DIGITS:
-        sound = sound and _significant(text, first, p) <= MOST_DIGITS
+    if digits > MAX_DIGITS:
+        sound = sound and _significant(text, first, p) <= MAX_DIGITS
     if text[p] == LOWER_E or text[p] == UPPER_E:
         p, e = _exponent(text, p + ONE)
         sound = sound and p != NOWHERE

@@ -18,9 +18,9 @@ TOKEN = re.compile(
 """A string, so that digits in it are passed over, or a number. No text takes more than linear time."""
 BEYOND_RANGE = re.compile(rb"[0-9]{200}|[eE]\+?[0-9]{3}")
 """Some number may be infinite as float64."""
-SMALLEST, LARGEST, MOST_CHARACTERS = -(1 << 63), (1 << 64) - 1, 20
+SMALLEST, LARGEST, MAX_CHARACTERS = -(1 << 63), (1 << 64) - 1, 20
 """Integers that orjson reads as such, and the longest of them."""
-MOST_PLACES = 100
+MAX_PLACES = 100
 """Decimal places that are written out; more are a power of ten, which may be two billion."""
 
 
@@ -53,7 +53,7 @@ def number_of(value: Decimal) -> float:
     if Decimal(repr(nearest)) == value:
         return nearest
     _, _, exponent = value.as_tuple()
-    written_out = isinstance(exponent, int) and abs(exponent) <= MOST_PLACES
+    written_out = isinstance(exponent, int) and abs(exponent) <= MAX_PLACES
     return Number((f"{value:f}" if written_out else str(value)).encode())
 
 
@@ -86,7 +86,7 @@ def show_numbers(tree: Any, numbers: list[bytes]) -> Any:
 
 
 def _number(text: bytes) -> int | Number:
-    if text.lstrip(b"-").isdigit() and len(text) <= MOST_CHARACTERS and SMALLEST <= int(text) <= LARGEST:
+    if text.lstrip(b"-").isdigit() and len(text) <= MAX_CHARACTERS and SMALLEST <= int(text) <= LARGEST:
         return int(text)
     return Number(text)
 

@@ -34,7 +34,7 @@ LOWER_N = 110
 SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
 LEAST_LEADER, LAST_LEADER, FIRST_MIDDLE, LAST_MIDDLE = 0xC2, 0xF4, 0x80, 0xBF
 """Ranges of UTF-8 bytes: the first byte of a multi-byte character, and its continuation bytes."""
-MOST_INTEGER_DIGITS = np.uint64(18)
+MAX_INTEGER_DIGITS = np.uint64(18)
 
 
 def load_word(text: bytes) -> np.uint64:
@@ -149,7 +149,7 @@ def integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
         p += ONE
         digit = np.uint64(text[p]) - ZERO_DIGIT
     digits = p - first
-    sound = ZERO < digits <= MOST_INTEGER_DIGITS and (text[first] != ZERO_DIGIT or (digits == ONE and not negative))
+    sound = ZERO < digits <= MAX_INTEGER_DIGITS and (text[first] != ZERO_DIGIT or (digits == ONE and not negative))
     if text[p] == POINT or text[p] == LOWER_E or text[p] == UPPER_E:
         sound = False
     return (p if sound else NOWHERE), (-value if negative else value)

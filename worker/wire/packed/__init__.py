@@ -45,7 +45,7 @@ from driftway.worker.wire.packed.events import (
 )
 from driftway.worker.wire.packed.predictions import (
     CLASS,
-    MOST_SCORES,
+    MAX_SCORES,
     NUMBER,
     PREDICTION_HEAD,
     VERSION,
@@ -58,7 +58,7 @@ from driftway.worker.wire.packed.predictions import (
 __all__ = [
     "CLASS",
     "EVENT_HEAD",
-    "MOST_SCORES",
+    "MAX_SCORES",
     "NUMBER",
     "PREDICTION_HEAD",
     "VERSION",

@@ -46,7 +46,7 @@ PREDICTION_HEAD = np.dtype(
     ]
 )
 WITH_FIELDS = np.dtype([*PREDICTION_HEAD.descr, ("fields", "<u8")])
-MOST_SCORES = 65_535
+MAX_SCORES = 65_535
 """Largest value of the two bytes of `n_scores`."""
 LOWER_N = ord("n")
 
@@ -94,7 +94,7 @@ def encode_predictions(
     batch : Batch
         n rows.
     score : f8[n, k]
-        Scores of the model, k <= MOST_SCORES.
+        Scores of the model, k <= MAX_SCORES.
     predicted : i8[n] or f8[n]
         Class index, or the predicted number in regression.
     target : Target

@@ -14,7 +14,7 @@ MAGIC = 0
 """First byte of events and predictions; neither JSON nor a packed prediction begins with it."""
 HEADER_BYTES = 5
 """MAGIC and the schema's id."""
-MOST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 """Ids are signed numbers of 32 bits in the registries."""
 OPENING = ord("{")
 FIRST_MESSAGE = b"\0"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MOST_BYTES = 10
+MAX_BYTES = 10
 """Of a number of 64 bits."""
 
 
@@ -15,7 +15,7 @@ def varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
-def read_varint(value: bytes, at: int, most_bytes: int = MOST_BYTES) -> tuple[int, int]:
+def read_varint(value: bytes, at: int, most_bytes: int = MAX_BYTES) -> tuple[int, int]:
     """Return the number without sign at a position, and the position after it.
 
     Raises

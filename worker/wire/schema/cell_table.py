@@ -20,7 +20,7 @@ LARGEST_EXACT = 2.0**53
 """Up to here every whole number is a float64 of its own."""
 
 
-MOST_KEPT = 1 << 22
+MAX_KEPT = 1 << 22
 """Most bytes kept per partition: 5,000 events of 30 fields."""
 
 
@@ -64,7 +64,7 @@ class CellBuffer:
         """Return cells of n events, all NOTHING; those of the previous call must no longer be used."""
         if n > len(self._kept.kind):
             made = CellTable.of(n, self._fields)
-            if sum(column.nbytes for column in made) > MOST_KEPT:
+            if sum(column.nbytes for column in made) > MAX_KEPT:
                 return made
             self._kept = made
         return self._kept.first(n)

@@ -24,7 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Part of a time -> the columns it becomes."""
 WIDEST_HASH = 1 << 20
-MOST_INDEX = 1 << 53
+MAX_INDEX = 1 << 53
 """Above this, not every whole number is a float64."""
 NUMBERS, ONE_OF, HASH, INDEX, TIME, UNIT = "number", "one-of", "hash", "index", "time", "unit"
 MISSING_WORDS = "missing-words"
@@ -201,7 +201,7 @@ class Feature:
         )
 
 
-WIDEST = {HASH: WIDEST_HASH, INDEX: MOST_INDEX}
+WIDEST = {HASH: WIDEST_HASH, INDEX: MAX_INDEX}
 OPTIONS = {
     ONE_OF: "one-of=A|B|..",
     HASH: "hash=COLUMNS",

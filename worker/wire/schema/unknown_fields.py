@@ -14,7 +14,7 @@ from driftway.worker.wire.schema.schema import PAYLOAD, EventSchema
 
 IGNORE, COUNT = "ignore", "count"
 UNKNOWN_FIELDS = (IGNORE, COUNT)
-MOST_NAMES = 100
+MAX_NAMES = 100
 """Fields counted separately, the first that occur: objects whose names are user ids have ever new ones."""
 LONGEST_NAME = 200
 """Most characters of a field that is counted separately."""
@@ -84,7 +84,7 @@ class UnknownFields:
         name = self._names.get(steps, OTHER)
         if name != OTHER:
             return name
-        if len(self._names) < MOST_NAMES and sum(map(len, steps)) <= LONGEST_NAME:
+        if len(self._names) < MAX_NAMES and sum(map(len, steps)) <= LONGEST_NAME:
             name = self._names[steps] = shown(str(Path(steps)))
         elif self._others_counted:
             return OTHER

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from driftway.worker.admin.page.group_view import IDLE_SECONDS, GroupView
-from driftway.worker.admin.page.history import DRAWN, MOST_ALARMS, MOST_POINTS, GroupDashboard, Series
+from driftway.worker.admin.page.history import DRAWN, MAX_ALARMS, MAX_POINTS, GroupDashboard, Series
 from driftway.worker.admin.page.own_figures import OwnFigures, quantiles
 from driftway.worker.admin.page.routes import page
 from driftway.worker.admin.watch.dashboard import DashboardRow
@@ -31,7 +31,7 @@ def test_a_series_is_thinned_evenly_and_keeps_its_first_point() -> None:
         series.add(i + 1, point(i), 1.0 * i)
     columns = series.since(0, 10_000)
     offsets = columns["offset"]
-    assert MOST_POINTS / 2 <= len(series) == len(offsets) <= MOST_POINTS
+    assert MAX_POINTS / 2 <= len(series) == len(offsets) <= MAX_POINTS
     steps = {b - a for a, b in itertools.pairwise(offsets)}
     assert (offsets[0], steps) == (0, {16})
     assert columns["window_accuracy"] == [offset / 1e6 for offset in offsets]
@@ -64,7 +64,7 @@ def test_points_newer_than_the_table_are_sent_with_the_next_one() -> None:
 
 def test_many_series_together_hold_a_bounded_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     most = 300 * (len(DRAWN) + 3)
-    monkeypatch.setattr("driftway.worker.admin.page.history.MOST_VALUES", most)
+    monkeypatch.setattr("driftway.worker.admin.page.history.MAX_VALUES", most)
     monkeypatch.setattr("driftway.worker.admin.page.history.FEWEST_POINTS", 10)
     dashboard = GroupDashboard()
     for offset in range(500):
@@ -74,7 +74,7 @@ def test_many_series_together_hold_a_bounded_number_of_values(monkeypatch: pytes
     drawn = dashboard.drawn(0, dashboard.number)
     assert sum(len(one["offset"]) for one in drawn["series"]) <= 300
     assert {partition: len(alarms) for partition, alarms in drawn["alarms"].items()} == {
-        str(partition): MOST_ALARMS for partition in range(5)
+        str(partition): MAX_ALARMS for partition in range(5)
     }
 
 

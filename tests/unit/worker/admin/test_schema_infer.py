@@ -13,7 +13,7 @@ import pytest
 from driftway.worker.admin.schema.dry_run import rejections
 from driftway.worker.admin.schema.proposal import Proposal, propose
 from driftway.worker.admin.schema.render import as_toml
-from driftway.worker.admin.schema.scan import DEEP, MOST_PATHS, scan_events
+from driftway.worker.admin.schema.scan import DEEP, MAX_PATHS, scan_events
 from driftway.worker.wire import codec
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Target
@@ -307,9 +307,9 @@ def test_the_depth_and_number_of_fields_are_bounded() -> None:
     deep: Row = {"v": 1}
     for _ in range(500):
         deep = {"d": deep}
-    many = {f"f{i}": 1 for i in range(MOST_PATHS)}
+    many = {f"f{i}": 1 for i in range(MAX_PATHS)}
     found = scan_events(texts([{"a": 1, "deep": deep}, {"a": 2, **many}]))
-    assert len(found.paths) == MOST_PATHS
+    assert len(found.paths) == MAX_PATHS
     assert found.unseen == 1 + 1 + DEEP - 1
     assert max(len(path.steps) for path in found.paths) == DEEP
 

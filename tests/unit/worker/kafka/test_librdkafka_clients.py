@@ -41,7 +41,7 @@ from driftway.worker.kafka.librdkafka.message import (
 from driftway.worker.kafka.librdkafka.sender import (
     CODE,
     FIRST,
-    MOST_TOPICS,
+    MAX_TOPICS,
     NONE_YET,
     REFUSED,
     LibrdkafkaSender,
@@ -305,10 +305,10 @@ def test_a_full_queue_is_an_error_of_the_client(client: str) -> None:
 
 def test_a_sender_refuses_more_topics_than_it_has_room_for() -> None:
     sender = client_factory.make_sender(NATIVE, NOBODY, 0, every_report=False)
-    for number in range(MOST_TOPICS):
+    for number in range(MAX_TOPICS):
         sender.send_one(f"t{number}", b"value", None)
     with pytest.raises(RuntimeError, match=r"at most 8 topics: t8 would be one more"):
         sender.send_one("t8", b"value", None)
     sender.send_one("t0", b"value", None)
-    assert sender._counts == {"t0": 2, **{f"t{number}": 1 for number in range(1, MOST_TOPICS)}}  # type: ignore[attr-defined]
+    assert sender._counts == {"t0": 2, **{f"t{number}": 1 for number in range(1, MAX_TOPICS)}}  # type: ignore[attr-defined]
     sender.drop()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from driftway import learners
 from driftway.learners import Spec
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.model import MOST_BYTES, Model, SavedState
+from driftway.worker.state.model import MAX_BYTES, Model, SavedState
 from driftway.worker.wire import packed
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, untested, wire
@@ -60,7 +60,7 @@ def test_wide_rows_come_in_smaller_batches() -> None:
     model = Model(SETTINGS["two learners"], 3)
     assert model.max_rows == float("inf")
     model.advance(records(SPOILT))
-    assert model.max_rows * 8 * (4 + 3) <= MOST_BYTES < (model.max_rows + 1) * 8 * (4 + 3)
+    assert model.max_rows * 8 * (4 + 3) <= MAX_BYTES < (model.max_rows + 1) * 8 * (4 + 3)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

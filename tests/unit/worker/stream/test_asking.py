@@ -16,8 +16,8 @@ from driftway.worker.stream.endpoint.committed_model import PredictionAnswers
 from driftway.worker.stream.endpoint.description import STATUSES, document, operations
 from driftway.worker.stream.endpoint.key_hash import murmur2, partition_of
 from driftway.worker.stream.endpoint.predictions import (
-    MOST_BYTES,
-    MOST_EVENTS,
+    MAX_BYTES,
+    MAX_EVENTS,
     PredictionRequest,
     parse_request,
     response_of,
@@ -88,7 +88,7 @@ def test_a_single_event_is_kept_unchanged_and_a_list_is_split() -> None:
         ({"partition": "1"}, b"", 400, "the body is empty"),
         ({"partition": "1"}, b"[]", 400, "the list has no events"),
         ({"partition": "1"}, b"[1,", 400, "the body is a list that cannot be read: not JSON"),
-        ({"partition": "1"}, b"[" + b"0," * MOST_EVENTS + b"0]", 413, "the list has 1,001 events, more than 1,000"),
+        ({"partition": "1"}, b"[" + b"0," * MAX_EVENTS + b"0]", 413, "the list has 1,001 events, more than 1,000"),
     ],
 )
 def test_an_invalid_request_is_refused(query: dict[str, str], body: bytes, status: int, sentence: str) -> None:
@@ -187,7 +187,7 @@ def test_long_bodies_and_unknown_routes_and_methods_are_refused() -> None:
 @pytest.mark.parametrize("secured", [False, True])
 def test_the_openapi_description_is_complete(settings: WorkerSettings, secured: bool) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    about = operations(settings, MOST_BYTES, MOST_EVENTS)
+    about = operations(settings, MAX_BYTES, MAX_EVENTS)
     routes = (
         Route("POST", "/v1/predict", lambda _: as_json({}), described=about["predict"]),
         Route("GET", "/metrics", lambda _: as_json({})),

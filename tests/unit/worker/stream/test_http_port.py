@@ -18,7 +18,7 @@ import pytest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.stream.endpoint import batches, connection, server
 from driftway.worker.stream.endpoint.batches import QUICK_BYTES
-from driftway.worker.stream.endpoint.connection import MOST_HEAD
+from driftway.worker.stream.endpoint.connection import MAX_HEAD
 from driftway.worker.stream.endpoint.routes import Request, Response, Route
 from driftway.worker.stream.endpoint.server import Endpoint
 from tests.support.kafka import await_until
@@ -166,7 +166,7 @@ def test_head_has_the_headers_of_get_and_no_body(port: PortWithRoutes) -> None:
 
 
 def test_a_head_without_an_end_is_refused(port: PortWithRoutes) -> None:
-    assert port.statuses(b"GET /plain HTTP/1.1\r\nHost: w\r\nA: " + 2 * MOST_HEAD * b"b") == [431]
+    assert port.statuses(b"GET /plain HTTP/1.1\r\nHost: w\r\nA: " + 2 * MAX_HEAD * b"b") == [431]
 
 
 def test_a_refused_body_is_read_so_that_the_response_arrives(port: PortWithRoutes) -> None:
@@ -175,7 +175,7 @@ def test_a_refused_body_is_read_so_that_the_response_arrives(port: PortWithRoute
 
 
 def test_a_client_cannot_keep_sending_after_a_refusal(port: PortWithRoutes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MOST_DRAINED", 1 << 20)
+    monkeypatch.setattr(connection, "MAX_DRAINED", 1 << 20)
     with port.connect() as client:
         client.sendall(b"\r\n\r\n")
         with pytest.raises((ConnectionResetError, BrokenPipeError)):

@@ -143,7 +143,7 @@ def test_the_loop_relearns_only_few_rows_at_a_time() -> None:
 
 
 def test_relearning_returns_to_the_log_if_too_many_rows_were_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relearner, "MOST_ROWS", 40)
+    monkeypatch.setattr(relearner, "MAX_ROWS", 40)
     relearning = Relearning()
     assert relearning.prepare(live(), ADDED, (NEW,), 0) is None
     one = relearning.relearner
@@ -238,7 +238,7 @@ def test_labels_of_a_separate_topic_are_learned_where_they_were_merged(
     monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
     """Pieces end anywhere, also between labels; what is given up is read from the log from exactly there on."""
-    monkeypatch.setattr(relearner, "MOST_ROWS", 60)
+    monkeypatch.setattr(relearner, "MAX_ROWS", 60)
     rows, settings = with_labels(90), replace(SETTINGS, wait=LabelWait.parse("40"))
     here, order = run(settings, rows, 1000), MergeOrder(MergePosition(0, 100))
     one = Relearner(here, ADDED, (NEW,), 0, order)

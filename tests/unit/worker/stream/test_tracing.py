@@ -28,7 +28,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.tracing import environment, export
 from driftway.worker.stream.observability.tracing.environment import INSTALL, TraceTarget, trace_target
-from driftway.worker.stream.observability.tracing.spans import MOST_LINKS, Spans
+from driftway.worker.stream.observability.tracing.spans import MAX_LINKS, Spans
 from driftway.worker.stream.observability.tracing.tracing import Tracing
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
@@ -138,12 +138,12 @@ def test_links_are_limited_and_few_headers_of_a_large_batch_are_read() -> None:
         return [parent(i)] if i == n - 1 else []
 
     traced.advance(0, n, LazyHeaders.of(headers, n))
-    assert len(read) == MOST_LINKS
+    assert len(read) == MAX_LINKS
     assert (read[0], read[-1]) == (0, n - 1)
     assert traced.linked() == [n - 1]
     again = TracedTask()
     again.advance(0, n, [[parent(i)] for i in range(n)])
-    assert len(again.linked()) == MOST_LINKS
+    assert len(again.linked()) == MAX_LINKS
 
 
 def test_a_commit_is_linked_to_the_batches_that_it_makes_visible() -> None:
@@ -168,11 +168,11 @@ def test_a_commit_is_linked_to_the_batches_that_it_makes_visible() -> None:
 
 def test_a_commit_of_many_batches_has_few_links() -> None:
     traced = TracedTask()
-    for i in range(MOST_LINKS + 5):
+    for i in range(MAX_LINKS + 5):
         traced.advance(i, i + 1)
     traced.commit()
-    assert len(traced.spans()[-1].links) == MOST_LINKS
-    assert attributes(traced.spans()[-1])["messaging.batch.message_count"] == MOST_LINKS + 5
+    assert len(traced.spans()[-1].links) == MAX_LINKS
+    assert attributes(traced.spans()[-1])["messaging.batch.message_count"] == MAX_LINKS + 5
 
 
 def test_a_failed_commit_has_the_error_and_its_batches_are_dropped() -> None:

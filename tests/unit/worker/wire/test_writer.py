@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.json_tokens import buffer_pool as written
 from driftway.worker.wire.scanner import NO_TIME
-from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, RowTemplate, as_text, cut, write
+from driftway.worker.wire.writer import MAX_PADDING, SPARE, Column, RowTemplate, as_text, cut, write
 from tests.support.examples import examples
 
 FAST = examples(150)
@@ -114,7 +114,7 @@ def test_many_rows_do_not_disturb_each_other() -> None:
 
 @FAST
 @given(st.lists(st.binary(max_size=90).map(lambda row: row + b"}"), min_size=1, max_size=12))
-@example([b"}" * (1 + MOST_PADDING * 50), *[b"}"] * 50])
+@example([b"}" * (1 + MAX_PADDING * 50), *[b"}"] * 50])
 @example([b"a\x00b}", b"\x00}", b"}"])
 def test_cut_returns_the_rows(rows: list[bytes]) -> None:
     ends = np.cumsum([len(row) for row in rows])
@@ -132,11 +132,11 @@ def test_threads_do_not_overwrite_each_other() -> None:
 
 def test_the_buffer_of_one_huge_batch_is_not_kept() -> None:
     zero = integers([0])
-    ids = as_text(b"i" * written.MOST_KEPT), integers([[0], [written.MOST_KEPT]])
+    ids = as_text(b"i" * written.MAX_KEPT), integers([[0], [written.MAX_KEPT]])
     huge = write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
-    assert huge == [b"<" + b"i" * written.MOST_KEPT + b"|0:0/0}"]
+    assert huge == [b"<" + b"i" * written.MAX_KEPT + b"|0:0/0}"]
     huge.release()
-    assert all(len(kept) <= written.MOST_KEPT for kept in written._free)
+    assert all(len(kept) <= written.MAX_KEPT for kept in written._free)
 
 
 def test_a_buffer_is_reused_only_after_its_release() -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from driftway.worker.admin.state_admin.source import GroupPartition
     from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory
 
-MOST_FEATURES = 40
+MAX_FEATURES = 40
 """Maximum number of rows in a table by feature; --json has them all."""
-MOST_COLUMNS = 6
+MAX_COLUMNS = 6
 """Maximum number of arrays side by side in one table."""
 
 
@@ -159,14 +159,14 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
         experts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
         _say(console, f"experts: {experts}")
     columns = list(learner["by_feature"].items())
-    for start in range(0, len(columns), MOST_COLUMNS):
-        some = columns[start : start + MOST_COLUMNS]
+    for start in range(0, len(columns), MAX_COLUMNS):
+        some = columns[start : start + MAX_COLUMNS]
         table = _table(tuple(name for name, _ in some), (), first="feature")
-        for j, name in enumerate(learner["rows"][:MOST_FEATURES]):
+        for j, name in enumerate(learner["rows"][:MAX_FEATURES]):
             table.add_row(shown(name), *(f"{array[j]:.6g}" if j < len(array) else "" for _, array in some))
         console.print(table)
-    if columns and len(learner["rows"]) > MOST_FEATURES:
-        console.print(f"... and {plural(len(learner['rows']) - MOST_FEATURES, 'more feature')}; --json has them all")
+    if columns and len(learner["rows"]) > MAX_FEATURES:
+        console.print(f"... and {plural(len(learner['rows']) - MAX_FEATURES, 'more feature')}; --json has them all")
     for name, array in learner["arrays"].items():
         shape = " x ".join(map(str, array["shape"]))
         span = f"{_short(array['least'])} to {_short(array['largest'])}, mean {_short(array['mean'])}"
@@ -184,9 +184,9 @@ def print_why(why: ExplainedPrediction) -> None:
     about = "" if why.about is None else f" for class {why.about}"
     table = _table(("value", "baseline", "contribution"), (), first="feature")
     order = sorted(range(len(why.names)), key=lambda j: -abs(e.contributions[j]))
-    for j in order[:MOST_FEATURES]:
+    for j in order[:MAX_FEATURES]:
         table.add_row(shown(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
-    rest = order[MOST_FEATURES:]
+    rest = order[MAX_FEATURES:]
     if rest:
         table.add_row(plural(len(rest), "other"), "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
     table.add_section()

@@ -22,10 +22,10 @@ from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header
 
-MOST_LINKS = 16
+MAX_LINKS = 16
 """Links of a span, at most. Of a larger batch only so many records are looked at, evenly spread, the first and the last
 among them: to read a record's headers takes about 6 us."""
-MOST_WAITING = 10_000
+MAX_WAITING = 10_000
 """Batches of a partition that are remembered until their commit, at most."""
 SCOPE = "driftway.worker"
 PROCESS, COMMIT = "process", "commit"
@@ -69,7 +69,7 @@ class Spans:
         }
         if client := settings.passthrough.get("client.id"):
             self._common[CLIENT] = str(client)
-        self._waiting: defaultdict[int, deque[Batch]] = defaultdict(lambda: deque(maxlen=MOST_WAITING))
+        self._waiting: defaultdict[int, deque[Batch]] = defaultdict(lambda: deque(maxlen=MAX_WAITING))
 
     def begin_batch(self, task: Task, records: Records) -> Span:
         """Begin the span of a batch, before the task advances: only then are its headers sure to be there."""
@@ -102,7 +102,7 @@ class Spans:
         span = self._tracer.start_span(
             f"{COMMIT} {self._topic}",
             kind=SpanKind.CLIENT,
-            links=[Link(one.context) for one in islice(batches, MOST_LINKS)],
+            links=[Link(one.context) for one in islice(batches, MAX_LINKS)],
             attributes={
                 **self._of(task, COMMIT, "settle"),
                 COUNT: sum(one.records for one in batches),
@@ -156,10 +156,10 @@ class Spans:
 
 
 def _spread(n: int) -> list[int]:
-    """Return the indices of up to MOST_LINKS of n records, evenly spread, both ends among them."""
-    if n <= MOST_LINKS:
+    """Return the indices of up to MAX_LINKS of n records, evenly spread, both ends among them."""
+    if n <= MAX_LINKS:
         return list(range(n))
-    indices: list[int] = np.linspace(0, n - 1, MOST_LINKS).astype(np.int64).tolist()
+    indices: list[int] = np.linspace(0, n - 1, MAX_LINKS).astype(np.int64).tolist()
     return indices
 
 

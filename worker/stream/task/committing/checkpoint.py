@@ -58,7 +58,7 @@ from driftway.worker.wire.rejections import SMALL_RECORD, record_of
 
 MAX_UNREPORTED = 20_000
 """Records whose delivery reports may wait for the commit, whose flush polls them beside the loop."""
-ROOM_SECONDS, MOST_ROOM_SECONDS = 5.0, 20.0
+ROOM_SECONDS, MAX_ROOM_SECONDS = 5.0, 20.0
 """How long the loop waits for space in the client's queue; after that the broker counts as not accepting records. While
 records are being delivered it waits up to the second limit, which is below the time after which a loop is stuck."""
 QUEUE_BYTES = 16 * 2**20
@@ -329,7 +329,7 @@ class Checkpoint:
         TimedOut
             The broker accepts no records.
         """
-        deadline = Deadline(ROOM_SECONDS, at_most=MOST_ROOM_SECONDS)
+        deadline = Deadline(ROOM_SECONDS, at_most=MAX_ROOM_SECONDS)
         left = len(self.sender)
         while (free := QUEUE_MESSAGES - left) < 1 or self._queued_bytes(left) > QUEUE_BYTES:
             if deadline.passed:

@@ -31,13 +31,13 @@ from driftway.worker.wire.schema.fields import pass_over
 Flags = NDArray[np.bool_]
 NO_DECIMAL, ANY_SCALE = -2, -1
 """Stands for a scale: the field is not a decimal, or its scale is one that the kernel does not read."""
-MOST_SCHEMAS = 1000
+MAX_SCHEMAS = 1000
 """Connect schemas whose scales are kept."""
 SCALE_NAME, VALUE_NAME = load_word(b'"scale"'), load_word(b'"value"')
 SEVEN, SEVEN_BYTES = np.uint64(7), np.uint64(256**7 - 1)
 OTHER, READ, UNSURE = range(3)
 """Outcomes of reading a list or object: no decimal, read, or left to Python."""
-MOST_BYTES, PAD, ABSENT = 7, 61, -1
+MAX_BYTES, PAD, ABSENT = 7, 61, -1
 """Bytes that hold every number below LARGEST_EXACT; the sign that fills up the last four characters of base64."""
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 DIGITS = np.array([ALPHABET.find(bytes([k])) for k in range(256)])
@@ -75,7 +75,7 @@ class DecimalReader:
         raw = text[start : pass_over(text, start)].tobytes()
         digest = blake2b(raw).digest()
         if digest not in self._known:
-            if len(self._known) >= MOST_SCHEMAS:
+            if len(self._known) >= MAX_SCHEMAS:
                 self._known.clear()
             schema = parse_json(raw)
             fields = [None if steps is None else schema_at(schema, steps) for steps in self._steps]
@@ -169,12 +169,12 @@ def _struct(text: Text, p: np.uint64) -> tuple[int, np.int64, np.int64, np.int64
 
 @fragment
 def _units(text: Text, start: int, end: int) -> tuple[bool, int]:
-    """Return the whole number whose bytes are text[start:end] in base64, and whether they are at most MOST_BYTES."""
+    """Return the whole number whose bytes are text[start:end] in base64, and whether they are at most MAX_BYTES."""
     size = end - start
     pads = 0
     while pads < 2 and pads < size and text[end - 1 - pads] == PAD:
         pads += 1
-    good = size > 0 and size % 4 == 0 and size // 4 * 3 - pads <= MOST_BYTES
+    good = size > 0 and size % 4 == 0 and size // 4 * 3 - pads <= MAX_BYTES
     value, bits = 0, 0
     if good:
         for p in range(start, end - pads):

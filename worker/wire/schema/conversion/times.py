@@ -23,7 +23,7 @@ EARLIEST, LATEST = -62_135_596_800e6, 253_402_300_800e6
 """The years 1 to 9999, in us since 1970."""
 LATEST_SECONDS, LATEST_MILLIS, LATEST_MICROS, LATEST_NANOS = 1e11, 1e14, 1e17, 9.2e18
 """Limits below which a number counts seconds, ms, us or ns, BY_SIZE: until the year 5138; in ms not before 1973."""
-MOST_DIGITS = 19
+MAX_DIGITS = 19
 """Of whole numbers in text: as many as nanoseconds have."""
 MINUS, PLUS, POINT, COLON, COMMA, SPACE = 45, 43, 46, 58, 44, 32
 UPPER_T, LOWER_T, UPPER_Z, LOWER_Z, ZERO = 84, 116, 90, 122, 48
@@ -139,7 +139,7 @@ def of_digits(text: Text, p: int, end: int, unit: float) -> int:
     negative = end > p and text[p] == MINUS
     first = p + 1 if negative else p
     value, q, share = np.uint64(0), first, 1.0
-    while q < end and q - first < MOST_DIGITS and 0 <= int(text[q]) - ZERO <= 9:
+    while q < end and q - first < MAX_DIGITS and 0 <= int(text[q]) - ZERO <= 9:
         value = value * np.uint64(10) + np.uint64(int(text[q]) - ZERO)
         q += 1
     exact = float(value)

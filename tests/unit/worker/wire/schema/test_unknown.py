@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from driftway.worker.wire.codec import parse_json
-from driftway.worker.wire.schema.unknown_fields import LONGEST_NAME, MOST_NAMES, OTHER, UnknownFields
+from driftway.worker.wire.schema.unknown_fields import LONGEST_NAME, MAX_NAMES, OTHER, UnknownFields
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import schema_of
 
@@ -87,11 +87,11 @@ def test_first_events_are_reported_once_however_batches_are_cut() -> None:
 
 def test_the_number_of_names_is_bounded_and_the_rest_is_counted_by_event() -> None:
     unknown = UnknownFields(None, parse_json)
-    crowd = [b'{"x":[1],"user%d":1,"again%d":1}' % (i, i) for i in range(MOST_NAMES)]
+    crowd = [b'{"x":[1],"user%d":1,"again%d":1}' % (i, i) for i in range(MAX_NAMES)]
     seen = unknown.count(records(crowd))
-    assert len(seen.events) == len(seen.first) == MOST_NAMES + 1
-    assert seen.events[OTHER] == MOST_NAMES // 2
-    assert seen.first[OTHER] == MOST_NAMES // 2
+    assert len(seen.events) == len(seen.first) == MAX_NAMES + 1
+    assert seen.events[OTHER] == MAX_NAMES // 2
+    assert seen.first[OTHER] == MAX_NAMES // 2
     later = unknown.count(records([b'{"user0":1,"new":1,"newer":1}', b'{"user0":1}']))
     assert (dict(later.events), later.first) == ({"user0": 2, OTHER: 1}, {})
 
