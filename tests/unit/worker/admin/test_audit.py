@@ -279,8 +279,8 @@ def test_snapshots_are_assembled_from_chunks_and_orphans_are_listed() -> None:
     model = Model(settings, 3)
     blob = write(model, model.save(), 8)
     head, tail = (chunk_key(3, 0), blob[:-20]), (chunk_key(3, 1), blob[-20:])
-    mark, place = (mark_key(3), b"5"), (commit_record_key(3), b"8")
-    pairs = [tail, mark, head, head, tail, (b"other", b""), head, place]
+    mark, commit = (mark_key(3), b"5"), (commit_record_key(3), b"8")
+    pairs = [tail, mark, head, head, tail, (b"other", b""), head, commit]
     written = [FakeRecord(i, *pair) for i, pair in enumerate(pairs)]
     snapshots = SnapshotReader(FakeLog(*written), settings)  # type: ignore[arg-type]
     found = snapshots.take()

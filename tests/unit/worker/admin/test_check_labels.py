@@ -8,8 +8,8 @@ DAY = 86_400_000
 NOW = 1_764_000_000_000
 
 
-def matches(*places: tuple[bytes, dict[int, int], str], longest_ms: int = 7 * DAY) -> LabelMatches:
-    return LabelMatches(longest_ms, {name: (stamps, place) for name, stamps, place in places})
+def matches(*events: tuple[bytes, dict[int, int], str], longest_ms: int = 7 * DAY) -> LabelMatches:
+    return LabelMatches(longest_ms, {name: (stamps, where) for name, stamps, where in events})
 
 
 def test_labels_meet_events_by_id_and_partition() -> None:

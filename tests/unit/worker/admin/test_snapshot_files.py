@@ -152,8 +152,8 @@ def test_files_that_are_not_snapshots_are_refused(file: str, tmp_path: Path) -> 
     damaged, foreign = tmp_path / "damaged", tmp_path / "foreign"
     damaged.write_bytes(blob[:-1] + b"?")
     foreign.write_bytes(b"PK\x03\x04 and so on")
-    place = ("--input", "E", "--group", "g", "--partition", "0", "--at", "0", "--bootstrap", "nowhere:1")
-    for command in (("show",), ("import", *place)):
+    target = ("--input", "E", "--group", "g", "--partition", "0", "--at", "0", "--bootstrap", "nowhere:1")
+    for command in (("show",), ("import", *target)):
         assert "its checksum does not match" in sentence(*command, str(damaged), code=1)
         assert f"{foreign} is not a model file of Driftway" in sentence(*command, str(foreign), code=1)
         assert "cannot read nothing.driftway: No such file or directory" in sentence(
@@ -170,10 +170,10 @@ def test_either_a_file_or_a_partition_must_be_named(file: str) -> None:
 
 
 def test_an_unwritable_file_is_refused_before_anything_is_read(tmp_path: Path) -> None:
-    place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
+    target = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
     lost = str(tmp_path / "no" / "x.driftway")
-    assert f"there is no directory {tmp_path / 'no'}" in sentence("export", *place, "--out", lost, code=2)
-    assert "it is a directory" in sentence("export", *place, "--out", str(tmp_path), code=2)
+    assert f"there is no directory {tmp_path / 'no'}" in sentence("export", *target, "--out", lost, code=2)
+    assert "it is a directory" in sentence("export", *target, "--out", str(tmp_path), code=2)
 
 
 @pytest.mark.parametrize("command", ["explain --offset 3", "snapshot show --at 3", "snapshot export --at 3 --out x"])
@@ -189,17 +189,17 @@ def test_an_unwritable_file_is_refused_before_anything_is_read(tmp_path: Path) -
 def test_options_of_a_registry_are_checked_as_for_a_worker(
     command: str, options: tuple[str, ...], expected: str
 ) -> None:
-    place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
-    found = CliRunner().invoke(cli.main, [*command.split(), *place, *options])
+    target = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
+    found = CliRunner().invoke(cli.main, [*command.split(), *target, *options])
     assert (found.exit_code, found.stderr.splitlines()[-1]) == (2, f"driftway: {expected}")
 
 
 def test_an_unreachable_broker_is_reported_in_one_sentence() -> None:
-    place = ("--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1")
+    target = ("--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("driftway.worker.kafka.client_config.REACH_SECONDS", 0.2)
         patch.setattr("driftway.worker.kafka.client_config.require_broker.__defaults__", (0.2,))
-        assert "no Kafka broker answered at 127.0.0.1:1" in sentence("list", *place, code=5)
+        assert "no Kafka broker answered at 127.0.0.1:1" in sentence("list", *target, code=5)
 
 
 def test_the_list_is_printed_as_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:

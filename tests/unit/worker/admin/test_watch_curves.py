@@ -18,8 +18,8 @@ from driftway.worker.plots.web_page import check_picture, write_page
 
 
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
-    place = {"partition": partition, "offset": offset, "labels": offset + 1, "window": 100, "learner": learner}
-    return {**place, "window_accuracy": 0.9, "accuracy": 0.8, "drift": None, "t": 0, **more}
+    position = {"partition": partition, "offset": offset, "labels": offset + 1, "window": 100, "learner": learner}
+    return {**position, "window_accuracy": 0.9, "accuracy": 0.8, "drift": None, "t": 0, **more}
 
 
 def test_mean_is_taken_where_all_partitions_have_points() -> None:

@@ -41,14 +41,14 @@ def board(clock: Clock) -> Dashboard:
 
 
 def fake_message(value: bytes, *headers: tuple[str, bytes]) -> Any:
-    place = {"topic": lambda: "E.g", "partition": lambda: 0, "offset": lambda: 4, "timestamp": lambda: (1, 5000)}
-    return SimpleNamespace(value=lambda: value, headers=lambda: list(headers), **place)
+    position = {"topic": lambda: "E.g", "partition": lambda: 0, "offset": lambda: 4, "timestamp": lambda: (1, 5000)}
+    return SimpleNamespace(value=lambda: value, headers=lambda: list(headers), **position)
 
 
 def test_headers_passed_on_from_an_event_are_not_taken_for_an_offset() -> None:
-    place = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
-    assert read_prediction(fake_message(b'{"partition":0,"offset":7}', *place))[:2] == (0, 7)
-    assert read_rejection(fake_message(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
+    position = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
+    assert read_prediction(fake_message(b'{"partition":0,"offset":7}', *position))[:2] == (0, 7)
+    assert read_rejection(fake_message(b'{"partition":0,"offset":7}', *position)) == (1, 9, "not-json")
 
 
 @pytest.mark.parametrize(

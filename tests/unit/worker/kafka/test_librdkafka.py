@@ -52,20 +52,20 @@ def test_a_different_layout_of_topic_partitions_is_detected(monkeypatch: pytest.
     fields = [field for field in library.TopicPartitionStruct._fields_ if field[0] != "partition"]
     fields.insert(2, ("partition", ctypes.c_int32))
     other = type("Other", (ctypes.Structure,), {"_fields_": fields})
-    places = type(
+    topic_partitions = type(
         "Others",
         (ctypes.Structure,),
         {"_fields_": (*library.TopicPartitionListStruct._fields_[:2], ("elements", ctypes.POINTER(other)))},
     )
     functions = {**library.FUNCTIONS}
-    functions["topic_partition_list_new"] = (ctypes.POINTER(places), ctypes.c_int)
+    functions["topic_partition_list_new"] = (ctypes.POINTER(topic_partitions), ctypes.c_int)
     functions["topic_partition_list_add"] = (
         ctypes.POINTER(other),
-        ctypes.POINTER(places),
+        ctypes.POINTER(topic_partitions),
         ctypes.c_char_p,
         ctypes.c_int32,
     )
-    functions["topic_partition_list_destroy"] = (None, ctypes.POINTER(places))
+    functions["topic_partition_list_destroy"] = (None, ctypes.POINTER(topic_partitions))
     monkeypatch.setattr(library, "FUNCTIONS", functions)
     assert "a topic partition reads" in (
         abi_check._partition_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or ""
@@ -88,9 +88,9 @@ def test_an_error_object_becomes_the_clients_own_error() -> None:
 
 
 def test_topic_partitions_are_written_and_read_back() -> None:
-    with TopicPartitionList(load(), "topic", [(3, 7), (1, 9)]) as places:
-        assert partitions_of(places) == [3, 1]
-        assert [places.contents.elements[i].offset for i in range(2)] == [7, 9]
+    with TopicPartitionList(load(), "topic", [(3, 7), (1, 9)]) as topic_partitions:
+        assert partitions_of(topic_partitions) == [3, 1]
+        assert [topic_partitions.contents.elements[i].offset for i in range(2)] == [7, 9]
 
 
 def test_a_kernel_reads_negative_numbers_of_32_bits() -> None:

@@ -250,9 +250,9 @@ def test_an_exception_of_a_listener_is_raised_by_the_call() -> None:
         raise ValueError("a listener")
 
     member._listeners = fail, fail, fail
-    places = checked_library().topic_partition_list_new(0)
-    member._rebalance(member._handle.address, library.ASSIGN, places, 0)
-    checked_library().topic_partition_list_destroy(places)
+    topic_partitions = checked_library().topic_partition_list_new(0)
+    member._rebalance(member._handle.address, library.ASSIGN, topic_partitions, 0)
+    checked_library().topic_partition_list_destroy(topic_partitions)
     with pytest.raises(ValueError, match="a listener"):
         member.poll(1, 0.0)
     member.close()

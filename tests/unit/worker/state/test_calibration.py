@@ -118,13 +118,13 @@ def test_a_late_label_is_scored_with_the_probability_emitted_for_its_row(cuts: l
     assert point["window_calibration_error"] == pytest.approx(oracle.reliability(history, 40)[2])
 
 
-@pytest.mark.parametrize("place", [1, 20, 100])
-def test_a_snapshot_keeps_calibrators_and_probabilities_of_rows_that_wait(place: int) -> None:
+@pytest.mark.parametrize("offset", [1, 20, 100])
+def test_a_snapshot_keeps_calibrators_and_probabilities_of_rows_that_wait(offset: int) -> None:
     whole = records(with_late_labels())
     model, restored = Model(late_settings(), 3), Model(late_settings(), 3)
-    model.advance(whole.before(place))
-    snapshot.read(snapshot.write(model, model.save(), place), restored)
-    assert wire([restored.advance(whole.after(place))]) == wire([model.advance(whole.after(place))])
+    model.advance(whole.before(offset))
+    snapshot.read(snapshot.write(model, model.save(), offset), restored)
+    assert wire([restored.advance(whole.after(offset))]) == wire([model.advance(whole.after(offset))])
     assert [part.tobytes() for part in restored.save().parts] == [part.tobytes() for part in model.save().parts]
 
 

@@ -133,15 +133,15 @@ def test_a_late_label_is_compared_with_the_set_emitted_for_its_row(cuts: list[in
     assert point["set_size"] == sum(len(sets[i]) for i in counted) / len(counted)
 
 
-@pytest.mark.parametrize("place", [1, 20, 100])
-def test_a_snapshot_keeps_thresholds_and_those_of_rows_that_wait(place: int) -> None:
+@pytest.mark.parametrize("offset", [1, 20, 100])
+def test_a_snapshot_keeps_thresholds_and_those_of_rows_that_wait(offset: int) -> None:
     whole = records(with_late_labels())
     model, restored = Model(late_settings(), 3), Model(late_settings(), 3)
-    model.advance(whole.before(place))
-    blob = snapshot.write(model, model.save(), place)
+    model.advance(whole.before(offset))
+    blob = snapshot.write(model, model.save(), offset)
     assert snapshot.parse(blob).identity["coverage"] == LEVEL
     snapshot.read(blob, restored)
-    assert wire([restored.advance(whole.after(place))]) == wire([model.advance(whole.after(place))])
+    assert wire([restored.advance(whole.after(offset))]) == wire([model.advance(whole.after(offset))])
     assert [part.tobytes() for part in restored.save().parts] == [part.tobytes() for part in model.save().parts]
     assert model_file.unpack(blob, "it").settings().coverage == LEVEL
 

@@ -133,16 +133,16 @@ def test_cuts_saves_and_restores_change_no_bit(learner: str) -> None:
     cut, others = run(settings, values, sorted(random.Random(1).sample(range(1, len(values)), 90)))
     assert all_of(outs) == all_of(others)
     assert [part.tobytes() for part in whole.save().parts] == [part.tobytes() for part in cut.save().parts]
-    for place in (1, 17, 200, len(values) - 1):
+    for offset in (1, 17, 200, len(values) - 1):
         first = Model(settings, 3)
-        before = first.advance(records(values[:place]))
-        blob, again = snapshot.write(first, first.save(), place), Model(settings, 3)
-        assert snapshot.read(blob, again)[1] == place
-        assert all_of([before, again.advance(records(values[place:], place))]) == all_of(outs)
+        before = first.advance(records(values[:offset]))
+        blob, again = snapshot.write(first, first.save(), offset), Model(settings, 3)
+        assert snapshot.read(blob, again)[1] == offset
+        assert all_of([before, again.advance(records(values[offset:], offset))]) == all_of(outs)
         assert [part.tobytes() for part in again.save().parts] == [part.tobytes() for part in whole.save().parts]
-        first.advance(records(values[place:], place))
+        first.advance(records(values[offset:], offset))
         first.load(snapshot.parse(blob).saved)  # go back, as after an aborted transaction
-        assert all_of([before, first.advance(records(values[place:], place))]) == all_of(outs)
+        assert all_of([before, first.advance(records(values[offset:], offset))]) == all_of(outs)
 
 
 @pytest.mark.parametrize("learner", ["auto", "dfop"])

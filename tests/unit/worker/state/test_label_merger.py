@@ -107,11 +107,11 @@ def test_a_replay_from_any_record_on_gives_the_same_records(chance: random.Rando
         columns = (np.array([one[i] for one in done]) for i in (0, 1))
         offsets, own = columns
         nothing = ListColumn([None] * cut)
-        place = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
-        rest = order.since(place)
-        again = LabelMerger(MergeOrder(place), rest)
-        again.add_labels(labels.after(place.label - BEGIN.label).before(rest.end.label - place.label))
-        assert rows_of(again.take(events.after(place.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
+        position = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
+        rest = order.since(position)
+        again = LabelMerger(MergeOrder(position), rest)
+        again.add_labels(labels.after(position.label - BEGIN.label).before(rest.end.label - position.label))
+        assert rows_of(again.take(events.after(position.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
 
 
 def test_every_event_comes_once_and_labels_in_their_order(chance: random.Random) -> None:

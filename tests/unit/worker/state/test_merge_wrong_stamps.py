@@ -59,7 +59,7 @@ class Topics:
 
     def rows_late(self, taken: list[tuple[int, int]]) -> list[int]:
         """Events between each label's own and the one before which it was taken; below 0: before its own."""
-        return [place - BEGIN.offset - (own - BEGIN.label) - 1 for place, own in taken if own != NO_LABEL_OFFSET]
+        return [offset - BEGIN.offset - (own - BEGIN.label) - 1 for offset, own in taken if own != NO_LABEL_OFFSET]
 
 
 class Run:
@@ -121,11 +121,11 @@ class Run:
         cut = draw.randrange(1, len(self.taken))
         offsets, own = (np.array([one[i] for one in self.taken[:cut]]) for i in (0, 1))
         nothing = ListColumn([None] * cut)
-        place = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
-        rest = leading_to(self.parts[:-1], self.parts[-1]).since(place)
-        again, first = LabelMerger(MergeOrder(place), rest), place.label - BEGIN.label
-        again.add_labels(self.topics.labels.after(first).before(rest.end.label - place.label))
-        assert taken_of(again.take(self.topics.events.after(place.offset - BEGIN.offset), 0.0)) == self.taken[cut:]
+        position = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
+        rest = leading_to(self.parts[:-1], self.parts[-1]).since(position)
+        again, first = LabelMerger(MergeOrder(position), rest), position.label - BEGIN.label
+        again.add_labels(self.topics.labels.after(first).before(rest.end.label - position.label))
+        assert taken_of(again.take(self.topics.events.after(position.offset - BEGIN.offset), 0.0)) == self.taken[cut:]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -279,7 +279,7 @@ def test_the_last_label_follows_its_event_however_far_the_events_are_read(by: in
 
     for first in range(0, 40, 5):
         taken += taken_of(merger.take(topics.events.after(first).before(5), first / 100, count_awaited))
-    assert [place - BEGIN.offset for place, own in taken if own == BEGIN.label + 20] == [24]
+    assert [offset - BEGIN.offset for offset, own in taken if own == BEGIN.label + 20] == [24]
     assert {*topics.rows_late(taken)} == {0, 3}
     assert {*asked} == {BEGIN.label + 20}
 

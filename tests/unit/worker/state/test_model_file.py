@@ -178,12 +178,12 @@ def test_a_truncated_file_is_refused(left: int) -> None:
 
 def test_any_flipped_bit_is_detected() -> None:
     whole = blob()
-    places = [*range(0, 40), *range(40, len(whole), 97), *range(len(whole) - 20, len(whole))]
-    for place in places:
+    byte_offsets = [*range(0, 40), *range(40, len(whole), 97), *range(len(whole) - 20, len(whole))]
+    for at in byte_offsets:
         bad = bytearray(whole)
-        bad[place] ^= 1 << (place % 8)
+        bad[at] ^= 1 << (at % 8)
         words = refusal(bytes(bad))
-        assert "its checksum does not match" in words or "not a model file" in words, (place, words)
+        assert "its checksum does not match" in words or "not a model file" in words, (at, words)
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(100), b"a,b,y\n1,2,0\n", bytes(5000)])

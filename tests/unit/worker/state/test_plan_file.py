@@ -156,7 +156,7 @@ def listened(model: Model, figures: list[EmittedFigures], judged: list[LabelledP
 
 @pytest.mark.parametrize("wait", [None, "50", "30"])
 def test_figures_of_emitted_predictions_equal_those_of_accuracy_points(wait: str | None) -> None:
-    """Also where waiting rows use the same places again within a batch."""
+    """Also where waiting rows use the same slots again within a batch."""
     settings = model_settings("dfop:mu=0.01", wait=None if wait is None else LabelWait.parse(wait))
     values = late_stream(LATE, seed=3)
     model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[LabelledPredictions]()

@@ -50,7 +50,7 @@ def test_a_state_beyond_the_committed_offset_or_before_the_log_is_no_candidate()
     search, model, at = SnapshotScan(3, 100, 200), learned(), 0
     for offset in (99, 100, 150, 200, 201):
         at = written(search, at, blob_of(model, offset))
-    assert [place.state_offset for place in search.candidates] == [200, 150, 100]
+    assert [pointer.state_offset for pointer in search.candidates] == [200, 150, 100]
 
 
 def test_only_complete_snapshots_are_found() -> None:
@@ -91,7 +91,7 @@ def test_a_mark_ends_the_old_history() -> None:
     search.take(at, mark_key(3), b"640")
     assert (search.candidates, search.history_start) == ([], 640)
     written(search, at + 1, blob_of(model, 700))
-    assert [place.state_offset for place in search.candidates] == [700]
+    assert [pointer.state_offset for pointer in search.candidates] == [700]
     search.take(at + 9, mark_key(4), b"2")
     assert search.history_start == 640
     search.take(at + 10, mark_key(3), b"?")
@@ -102,7 +102,7 @@ def test_few_positions_are_kept_however_many_snapshots_there_are() -> None:
     search, model, at = SnapshotScan(3, 0, 10_000), learned(), 0
     for offset in range(500):
         at = written(search, at, blob_of(model, offset))
-    assert [place.state_offset for place in search.candidates] == [*range(499, 499 - MAX_CANDIDATES, -1)]
+    assert [pointer.state_offset for pointer in search.candidates] == [*range(499, 499 - MAX_CANDIDATES, -1)]
 
 
 def test_the_key_of_a_history_mark_differs_from_those_of_chunks() -> None:

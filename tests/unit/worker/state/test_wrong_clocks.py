@@ -44,12 +44,12 @@ def reasons(outs: list[Outputs]) -> list[str]:
 
 
 @pytest.mark.parametrize("by", [50 * 60_000, 24 * HOUR, -HOUR, -24 * HOUR, 10**13])
-@pytest.mark.parametrize("place", [0, 1, 100, 151, 400])
-def test_no_label_is_lost_if_one_timestamp_is_wrong(by: int, place: int) -> None:
-    if place == 0 and by < 0:
+@pytest.mark.parametrize("row", [0, 1, 100, 151, 400])
+def test_no_label_is_lost_if_one_timestamp_is_wrong(by: int, row: int) -> None:
+    if row == 0 and by < 0:
         pytest.skip("there is nothing yet that the first stamp of a partition could contradict")
     values, stamps = stream(300)
-    stamps[place] = max(0, stamps[place] + by)
+    stamps[row] = max(0, stamps[row] + by)
     model, outs = taken(values, stamps)
     assert reasons(outs) == []
     figures = model.delay_metrics()
@@ -70,8 +70,8 @@ def test_no_label_is_lost_if_one_timestamp_in_twenty_is_wrong_by_up_to_an_hour()
 def test_the_first_rows_may_have_timestamps_in_the_future() -> None:
     """When only a few rows wait, two of them that are ahead do not let the others go."""
     values, stamps = stream(300)
-    for place, by in ((0, 211_000), (1, 2_938_000), (4, 2_403_000)):
-        stamps[place] += by
+    for row, by in ((0, 211_000), (1, 2_938_000), (4, 2_403_000)):
+        stamps[row] += by
     assert reasons(taken(values, stamps)[1]) == []
 
 
