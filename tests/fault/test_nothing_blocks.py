@@ -116,7 +116,7 @@ def test_the_timeout_of_a_restore_starts_when_the_restore_starts(monkeypatch: py
     monkeypatch.setattr(restores, "MAX_CONCURRENT", 1)
     tasks: list[Any] = [
         SimpleNamespace(
-            partition=p, checkpoint=None, in_memory_offset=None, new_model=None, count=SimpleNamespace(gap=None)
+            partition=p, checkpoint=None, in_memory_offset=None, new_model=None, input_count=SimpleNamespace(gap=None)
         )
         for p in range(3)
     ]
