@@ -70,7 +70,8 @@ MEANINGS = {
     "Work": {
         "working": "every minute: progress since the last such line",
         "summary": "at the end: the totals",
-        "rejected": "the first event of its kind that cannot be used; `at` is its place in the input",
+        "rejected": "the first event of its kind that cannot be used; `at` is its place in the input, and `note` says "
+        "what to do about features with other names",
         "label set aside": "the first label of its kind that cannot be used; its event is predicted",
         "more rejected": "how many more events and labels of each kind were rejected or set aside",
         "nothing usable so far": "every event so far was rejected: the topic or the options are wrong",

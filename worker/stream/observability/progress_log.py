@@ -21,6 +21,12 @@ DRIFT_SECONDS = 1.0
 """Least interval between two lines about drifts."""
 SHOWN_BYTES = 120
 """Bytes that are shown of an example event."""
+OTHER_NAMES = "x lacks", "x has unknown"
+"""Beginning of the reasons of events whose features have other names."""
+OF_NAMES = (
+    "the names are those of the partition's first event, unless --features names them; `driftway models configure "
+    "--add-feature` adds one, and with --missing events may lack some"
+)
 NOTHING_USABLE = 100
 """Rejections without any usable event after which the log says what was expected."""
 
@@ -73,7 +79,10 @@ class ProgressLog:
                     else f"label {partition}@{one.label_offset}"
                 )
                 what = "label set aside" if one.set_aside else "rejected"
-                self.event_log.warning(what, kind=kind, at=where, reason=shown(one.reason), example=example(one.value))
+                note = {"note": OF_NAMES} if one.reason.startswith(OTHER_NAMES) else {}
+                self.event_log.warning(
+                    what, kind=kind, at=where, reason=shown(one.reason), example=example(one.value), **note
+                )
             kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
             self.event_log.warning("nothing usable so far", rejected=self.rows, expected=self.expected)

@@ -60,6 +60,14 @@ def test_the_first_rejection_of_a_kind_is_shown_and_others_are_counted() -> None
     assert log.lines() == [], "nothing new"
 
 
+def test_a_rejection_of_other_names_says_what_to_do() -> None:
+    log = ProgressLogOutput()
+    log.progress_log.count(0, 10, [bad("x has unknown c", 7), bad("x lacks b", 8)])
+    (line,) = log.lines()
+    assert line.startswith("rejected kind=features at=EVENTS/0@7 reason=x has unknown c example=? note=the names are")
+    assert "--add-feature" in line
+
+
 def test_a_topic_without_usable_events_is_reported_once_and_again_at_the_end() -> None:
     log = ProgressLogOutput()
     for first in range(0, 300, 30):
