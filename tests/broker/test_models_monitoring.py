@@ -195,3 +195,7 @@ def test_invalid_monitoring_plans_are_refused_and_valid_ones_are_shown(kafka: st
     assert f"window      50 rows, an accuracy point every {EVERY}" in text
     assert models(scenario, "rollback").code == 0
     assert [plan["window"] for plan in history(scenario)] == [1000, 50, 1000]
+    done = models(scenario, "rollback", "--to", "1")
+    assert (done.code, done.stdout) == (2, ""), done
+    assert done.stderr == "driftway: plan 3, the newest, has these models and settings already: nothing changes\n"
+    assert len(history(scenario)) == 3

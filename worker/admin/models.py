@@ -271,7 +271,7 @@ def write_next(
     Raises
     ------
     UsageFailure
-        It cannot be, see `require_possible`, or somebody has written another plan since the lookup.
+        It cannot be, see `require_possible`, or is as the newest, or somebody has written another since the lookup.
     Failure, Unreachable
         Another command writes at the same time, the broker refuses, or does not answer.
     """
@@ -279,8 +279,10 @@ def write_next(
     _require_behind(group, relearn_from)
     models, now = models_with_features(group.newest, models, says, group.model, begin), round(1000 * time.time())
     plan = ModelPlan(group.next_number, models, dict(offsets), now, change, says, dict(relearn_from))
-    require_possible(group, plan)
     newest = group.newest
+    if plan.names == newest.names and says == newest.configuration:
+        raise UsageFailure(f"plan {newest.number}, the newest, has these models and settings already: nothing changes")
+    require_possible(group, plan)
     if says.features != newest.configuration.features:  # the first plan of its topic says its own
         newest = replace(newest, configuration=replace(newest.configuration, features=present_features(group)))
     with translated_errors(group.settings):
