@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from driftway.worker.cli.options import Command, with_options
+from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import ENVELOPES, EventSchema
 
 
 def registry_options(command: Command) -> Command:
-    """--registry and --registry-property."""
+    """Add --registry and --registry-property; `given_registry` reads the latter."""
     command = click.option(
         "--registry-property",
         "registry_properties",
@@ -29,6 +30,19 @@ def registry_options(command: Command) -> Command:
         metavar="URL",
         help="URL of the schema registry, for events or predictions in Avro, Protobuf or JSON Schema.",
     )(command)
+
+
+def given_registry(given: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the properties of the registry's client.
+
+    Raises
+    ------
+    UsageFailure
+        One is not valid, or was given by flag without a registry.
+    """
+    if given["registry"] is None and given["registry_properties"] and was_typed("registry_properties"):
+        raise UsageFailure("--registry-property needs a schema registry: give --registry URL")
+    return tuple(parse_properties(given["registry_properties"]).items())
 
 
 def schema_options(
@@ -63,19 +77,11 @@ def schema_options(
             help="Envelope around the row of an event: debezium (the row is in `after`) or connect (the row is in "
             "`payload`).",
         ),
-        registry_options,
         click.option(
             "--missing",
             metavar="POLICY",
             help="What replaces a feature that is null or absent: the mean or the last value of the rows so far, or a "
             "number. reject: reject the event.  [default: reject]",
-        ),
-        click.option(
-            "--label-wait",
-            metavar="ROWS|TIME[/ROWS]",
-            help="How long an event waits for its label: 10000 (rows), 12h or 7d/50000 (time and rows). The label "
-            'arrives as {"id": .., "y": ..} in the same partition.  [default: labels come with their events, or not at '
-            "all]",
         ),
         click.option(
             "--missing-indicators",
@@ -129,10 +135,10 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
     UsageFailure
         An option is not valid, or needs --feature.
     """
-    missing, waits = given["missing"], made_wait(given)
+    missing = given["missing"]
     if given["feature"]:
         paths = {"label": given["label"], "id": given["id_"], "time": given["time_"]}
-        return waits | {
+        return {
             "events": EventSchema.parse(
                 given["feature"],
                 **paths,
@@ -146,7 +152,7 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
             name = option.rstrip("_")
             raise UsageFailure(f"--{name} is a path in events of your own format: name their features with --feature")
     policy = MissingPolicy() if missing is None else MissingPolicy.parse(missing)
-    return waits | {"missing": policy, "indicators": given["missing_indicators"]}
+    return {"missing": policy, "indicators": given["missing_indicators"]}
 
 
 def named_features(given: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.event_options import FeatureCount, made_events, made_wait, named_features
+from driftway.worker.cli.event_options import (
+    FeatureCount,
+    given_registry,
+    made_events,
+    made_wait,
+    named_features,
+    registry_options,
+)
 from driftway.worker.cli.options import Command, with_options
 from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import (
@@ -99,7 +105,7 @@ def target_options(command: Command) -> Command:
 
 
 def event_options(command: Command) -> Command:
-    """--features, --format, --output-format, --pass-headers, --cloudevents-source, --emit, --coverage and more."""
+    """--features, --format, --registry, --output-format, --pass-headers, --emit, --coverage and more."""
     options = [
         click.option(
             "--features",
@@ -114,6 +120,7 @@ def event_options(command: Command) -> Command:
             show_default=True,
             help="Format of the events. The last three need --registry and --feature.",
         ),
+        registry_options,
         click.option(
             "--output-format",
             "output_form",
@@ -236,13 +243,14 @@ def make_model_settings(
         except ParameterError as error:
             raise UsageFailure(f"learner {text}: {error}") from None
         parsed.append(spec)
-    if rest.get("share") is not None:
-        require_sharing(parsed, target)
-    return ModelSettings(tuple(parsed), target, maps=given, **rest)
+    settings = ModelSettings(tuple(parsed), target, maps=given, **rest)
+    if settings.share is not None:
+        require_sharing([one for i, one in enumerate(parsed) if i != settings.only_predicts], target)
+    return settings
 
 
 def require_sharing(specs: Sequence[Spec], target: Target) -> None:
-    """Check that at least one learner has something to share.
+    """Check that at least one learner has something to share; `specs` are those that learn.
 
     Raises
     ------
@@ -253,9 +261,10 @@ def require_sharing(specs: Sequence[Spec], target: Target) -> None:
     made = [spec.create(spec.min_features(*like), *like) for spec in specs]
     if all(learner.sharing is None for learner in made):
         names = ", ".join(learner.name for learner in made)
+        lacking = f"{names} has nothing to share" if names else "a frozen model learns nothing that it could share"
         raise UsageFailure(
-            f"--share-models: {names} has nothing to share; linear learners such as dfop, rls, arow, pa1 or ogd_hinge "
-            "do (`driftway learners --json`: shares)"
+            f"--share-models: {lacking}; linear learners such as dfop, rls, arow, pa1 or ogd_hinge do (`driftway "
+            "learners --json`: shares)"
         )
 
 
@@ -320,7 +329,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     asked = {name: given[name] for name in names}
     if given["registry"] is not None and not {given["form"], given["output_form"]} & {*REGISTERED, *REGISTERED_OUTPUTS}:
         raise UsageFailure(f"--format {given['form']} needs no --registry")
-    asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
+    asked["registry_properties"] = given_registry(given)
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]
     asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
@@ -331,6 +340,6 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     if plan is not None:
         target, learners = plan.target, plan.learners
         asked |= {"maps": plan.maps, "standardize": plan.standardize, "warm": plan.warm}
-    asked |= made_events(given) if plan is None else plan.reading | made_wait(given)
+    asked |= (made_events(given) if plan is None else plan.reading) | made_wait(given)
     asked |= named_features(given, asked)
     return make_model_settings(learners, target, **asked, **rest)

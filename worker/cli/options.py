@@ -55,15 +55,25 @@ def outputs_option(command: Command) -> Command:
     )(command)
 
 
-def label_topic_option(command: Command) -> Command:
-    """Add ``--label-topic``; the command gets `label_topic`, empty by default."""
-    return click.option(
-        "--label-topic",
-        default="",
-        metavar="TOPIC",
-        help="With --label-wait: topic of the labels. It must have as many partitions as the input, with each label in "
-        "the partition of its event.  [default: labels are among the events]",
-    )(command)
+def late_label_options(command: Command) -> Command:
+    """Add ``--label-wait`` and ``--label-topic``; the command gets `label_wait` (None) and `label_topic` (empty)."""
+    options = (
+        click.option(
+            "--label-wait",
+            metavar="ROWS|TIME[/ROWS]",
+            help="How long an event waits for its label: 10000 (rows), 12h or 7d/50000 (time and rows). The label "
+            'arrives as {"id": .., "y": ..} in the same partition.  [default: labels come with their events, or not at '
+            "all]",
+        ),
+        click.option(
+            "--label-topic",
+            default="",
+            metavar="TOPIC",
+            help="With --label-wait: topic of the labels. It must have as many partitions as the input, with each "
+            "label in the partition of its event.  [default: labels are among the events]",
+        ),
+    )
+    return with_options(command, options)
 
 
 def address(context: click.Context, option: click.Parameter, value: str | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.options import Command, with_options
+from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.errors import UsageFailure
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def checked_token(given: Mapping[str, Any]) -> bytes | None:
     if not given["serve_predictions"]:
         if path is not None:
             raise UsageFailure("--serve-token-file is for --serve-predictions")
+        if given["http_port"] is None and was_typed("http_host"):
+            raise UsageFailure("--http-host needs --http-port: without it nothing is served")
         return None
     if given["http_port"] is None:
         raise UsageFailure("--serve-predictions needs --http-port")

@@ -12,7 +12,7 @@ import click
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
-from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
+from driftway.worker.cli.options import client_options, late_label_options, outputs_option
 from driftway.worker.cli.serve_options import open_endpoint, serve_options
 from driftway.worker.cli.start_options import START_OFFSETS, start_offset, warm_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, PYTHON, parse_properties
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @target_options
 @event_options
 @schema_options()
-@label_topic_option
+@late_label_options
 @warm_options
 @outputs_option
 @client_options

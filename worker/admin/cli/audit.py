@@ -15,7 +15,7 @@ from driftway.worker.cli.model_options import event_options, given_model, target
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import (
     client_options,
-    label_topic_option,
+    late_label_options,
     only_group_option,
     outputs_option,
     reading_option,
@@ -42,7 +42,7 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
 @target_options
 @event_options
 @schema_options()
-@label_topic_option
+@late_label_options
 @warm_options
 @outputs_option
 @client_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from driftway.worker.cli.event_options import registry_options
+from driftway.worker.cli.event_options import given_registry, registry_options
 from driftway.worker.cli.options import client_options, only_group_option, outputs_option
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
@@ -79,7 +79,9 @@ def given_form(given: dict[str, Any]) -> EventFormat:
     """
     if "form" not in given:
         return JSON_FORMAT
-    form = EventFormat(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
+    name, properties = given["form"], given_registry(given)
+    registry = given["registry"] if name in REGISTERED else None  # workers may have it for their predictions only
+    form = EventFormat(name, registry, properties)
     form.loads()  # fail early if the format is invalid, before the broker is asked
     return form
 

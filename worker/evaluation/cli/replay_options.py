@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
+from driftway.worker.cli.event_options import registry_options
 from driftway.worker.cli.options import Command, client_options, outputs_option, was_given, was_typed, with_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
@@ -21,18 +22,22 @@ OF_PLANS = ("plan", "scores", "points")
 NOT_OF_FILES = (
     "learner", "warm_start", "frozen", "protocol", "skip", "label_delay", "share", "holdout_every",
     "holdout_rows", "holdout_noisy", "regret", "jobs", "curves", "curve_metric", "grids", "table", "outputs", "form",
-    "first", "label_wait", "out", "topic", "bootstrap", "properties", "client_properties",
+    "registry", "registry_properties", "first", "out", "topic", "bootstrap", "properties", "client_properties",
 )  # fmt: skip
 """What does not go with --plan on a STREAM."""
 ONLY_HERE = {
     "group": "--topic or --plan", "partition": "--topic or --plan", "first": "--topic", "points": "--plan",
     "accuracy_every": "--plan",
+    **dict.fromkeys(
+        ("outputs", "form", "registry", "registry_properties", "bootstrap", "properties", "client_properties"),
+        "--topic",
+    ),
 }  # fmt: skip
 """Options that mean nothing without others."""
 
 
 def replay_options(command: Command) -> Command:
-    """--plan, --topic, --group, --partition, --from, --points, --accuracy-every, --format, and those of clients."""
+    """--plan, --topic, --group, --partition, --from, --points, --accuracy-every, --format, --registry and clients'."""
     options = [
         click.option(
             "--plan",
@@ -82,6 +87,7 @@ def replay_options(command: Command) -> Command:
             show_default=True,
             help="With --topic: format of the events. The last three need --registry.",
         ),
+        registry_options,
         outputs_option,
         client_options,
     ]
@@ -110,21 +116,23 @@ def check_replay_options(streams: tuple[str, ...], given: dict[str, Any]) -> Non
         if given["partition"] is not None and given["partitions"] > 1:
             raise UsageFailure("--partition says which partition a STREAM is: leave --partitions out")
     else:
-        for name, needed in ONLY_HERE.items():
-            if was_typed(name):
-                raise UsageFailure(f"--{_option(name)} needs {needed}")
+        for name, option in _typed_options():
+            if name in ONLY_HERE:
+                raise UsageFailure(f"{option} needs {ONLY_HERE[name]}")
 
 
 def _refuse(is_wrong: Callable[[str], bool], mode: str) -> None:
     """Refuse the typed options for whose names `is_wrong` holds."""
+    for name, option in _typed_options():
+        if is_wrong(name):
+            raise UsageFailure(f"{option} does not go with {mode}")
+
+
+def _typed_options() -> Iterator[tuple[str, str]]:
+    """Yield the name of each option of the current command that was typed, and how it is written."""
     for parameter in click.get_current_context().command.params:
-        name = parameter.name
-        if isinstance(parameter, click.Option) and name is not None and is_wrong(name) and was_typed(name):
-            raise UsageFailure(f"{parameter.opts[0]} does not go with {mode}")
-
-
-def _option(name: str) -> str:
-    return "from" if name == "first" else name.replace("_", "-")
+        if isinstance(parameter, click.Option) and parameter.name is not None and was_typed(parameter.name):
+            yield parameter.name, parameter.opts[0]
 
 
 def beginnings(given: tuple[str, ...]) -> Callable[[int], int | None]:

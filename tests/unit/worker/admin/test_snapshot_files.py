@@ -179,7 +179,7 @@ def test_an_unwritable_file_is_refused_before_anything_is_read(tmp_path: Path) -
 @pytest.mark.parametrize("command", ["explain --offset 3", "snapshot show --at 3", "snapshot export --at 3 --out x"])
 @pytest.mark.parametrize(("options", "expected"), [
     (("--format", "avro"), "--format avro needs a schema registry: give --registry URL"),
-    (("--registry", "http://h:1"), "--format json needs no --registry"),
+    (("--registry-property", "timeout=5"), "--registry-property needs a schema registry: give --registry URL"),
     (("--format", "protobuf", "--registry", "h:1"), "registry 'h:1': write http://HOST:PORT or https://HOST:PORT"),
     (
         ("--format", "avro", "--registry", "http://h:1", "--registry-property", "timeout=soon"),
@@ -192,6 +192,15 @@ def test_options_of_a_registry_are_checked_as_for_a_worker(
     target = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
     found = CliRunner().invoke(cli.main, [*command.split(), *target, *options])
     assert (found.exit_code, found.stderr.splitlines()[-1]) == (2, f"driftway: {expected}")
+
+
+def test_a_registry_that_the_workers_have_for_their_predictions_may_be_named() -> None:
+    """Then reading JSON events goes on, here to the broker, which does not answer."""
+    place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "127.0.0.1:1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("driftway.worker.kafka.client_config.REACH_SECONDS", 0.2)
+        patch.setattr("driftway.worker.kafka.client_config.require_broker.__defaults__", (0.2,))
+        assert "no Kafka broker answered" in sentence("show", *place, "--registry", "http://h:1", code=5)
 
 
 def test_an_unreachable_broker_is_reported_in_one_sentence() -> None:
