@@ -202,7 +202,9 @@ class Dashboard:
             partition, learner = series
             accounted, end = self._last_outcome[partition], self._ends.get(partition)
             drifts, champion = self._drifts.get(partition, {}), learner == champions[partition]
-            recent = {} if self.recent is None or not champion else self.recent.figures(partition)
+            point, recent = self._points.get(series, {}), {}
+            if self.recent is not None and champion and "window_accuracy" in point:  # else targets are numbers
+                recent = self.recent.figures(partition)
             last = max(((offset, detector) for detector, (_, offset) in drifts.items()), default=None)
             found.append(
                 DashboardRow(
@@ -211,7 +213,7 @@ class Dashboard:
                     accounted + 1,
                     self._rate(partition),
                     None if end is None else max(0, end - accounted - 1),
-                    {**self._points.get(series, {}), **recent},
+                    {**point, **recent},
                     tuple(self._history.get(series, ())),
                     dict(self._rejected.get(partition, Counter()).most_common()),
                     dict(self._set_aside.get(partition, Counter()).most_common()),

@@ -116,6 +116,19 @@ def test_metrics_are_shown_on_request() -> None:
     assert "log-loss" not in plain
 
 
+def test_metrics_of_classes_are_not_computed_where_targets_are_numbers() -> None:
+    board = Dashboard()
+    board.recent = RecentPredictions()
+    for i in range(5):
+        board.recent.add(0, i, i / 7, i / 7, float(i))
+        board.predict(0, i, {"prediction": i / 7})
+    assert "window_auc" not in board.rows()[0].point, "before the first accuracy point"
+    board.add_point({"partition": 0, "offset": 4, "learner": "rls", "labels": 5, "window": 5, "window_mse": 2.0})
+    assert board.rows()[0].point["window_mse"] == 2.0
+    with pytest.raises(UsageFailure, match="no metric precision; there are "):
+        check_asked(["window_precision"], [row.point for row in board.rows()])
+
+
 @pytest.mark.parametrize("width", [60, 200])
 def test_a_table_keeps_the_requested_metrics(width: int) -> None:
     board, asked = asked_board()
