@@ -201,7 +201,7 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
     notes = [f"window of {plural(window, 'row')}{each}"] if metric.startswith("window") else []
     notes += [f"mean of {count} partitions" + (" (faint: each)" if count <= FEW_PARTITIONS else "")] * (count > 1)
     title = f"{TITLES.get(metric, metric)} on {picture.name}"
-    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22 if notes else 8)
+    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22 if notes else 8, parse_math=False)
     if notes:
         axes.annotate(
             ", ".join(notes), (0, 1), xycoords="axes fraction", xytext=(0, 7), textcoords="offset points",

@@ -52,7 +52,7 @@ def draw_reliability(models: Mapping[str, Bins], name: str, path: str) -> None:
             colour, error = COLOURS[number % len(COLOURS)], 100 * calibration_error(bins)
             axes.plot(said, was, color=colour, marker="o", label=f"{learner} (error {error:.2f} %)", zorder=3)
             below.plot(said, rows, color=colour, marker="o", zorder=3)
-    axes.set_title(f"Reliability on {name}", loc="left", fontsize=13, fontweight="bold")
+    axes.set_title(f"Reliability on {name}", loc="left", fontsize=13, fontweight="bold", parse_math=False)
     axes.set_ylabel("share of right predictions")
     below.set_ylabel("rows")
     below.set_yscale("log")

@@ -118,7 +118,7 @@ def test_pictures_of_regression_and_of_a_metric_without_values_are_drawn(tmp_pat
         errors = {"window_mse": 4.0, "mse": 5.0, "r2": None}
         curves.add({"partition": 0, "offset": offset, "labels": offset, "window": 10, "learner": "rls", **errors})
     draw(curves, Picture("fried"), str(tmp_path / "a.png"))
-    draw(curves, Picture("fried", "r2"), str(tmp_path / "b.png"))
+    draw(curves, Picture("$\\frac$ of $fried$.csv", "r2"), str(tmp_path / "b.png"))  # no formula
     assert (tmp_path / "b.png").stat().st_size > 1000
 
 
