@@ -29,7 +29,10 @@ from the code by `{COMMAND}`.
   their series disappear when the partition moves to another worker.
 - A histogram has the series `..._bucket`, `..._sum` and `..._count`. The upper bounds of its buckets are
   {{buckets}} seconds.
-- Units are base units: seconds, bytes, records, offsets. Counters begin at 0 when the worker starts.
+- Units are base units: seconds, bytes, records, offsets. Counters begin at 0 when the worker starts, and those
+  of a partition whenever the worker gets it.
+- Each counter and histogram also has a series `..._created`, the time at which it began. In the environment of the
+  worker, `PROMETHEUS_DISABLE_CREATED_SERIES=true` leaves these out.
 """
 ACTIONS = ", ".join(f"`{action.value}`" for action in ErrorAction)
 LABELS = {
