@@ -1,5 +1,6 @@
 "use strict";
-// Asks the worker for its status and shows it. What comes from topics is only ever inserted as text.
+// Asks the worker for its status and shows it; the path is relative, since a proxy may add one in front. What comes from
+// topics is only ever inserted as text.
 
 const LIVE_MS = 2000, READING_MS = 400, LEVEL = 0.05;
 const byId = (id) => document.getElementById(id);
@@ -178,7 +179,7 @@ async function poll() {
   let wait = LIVE_MS;
   if (!document.hidden) {
     try {
-      const answer = await fetch(`/v1/status?view=${view}&since=${cursor}`, { cache: "no-store" });
+      const answer = await fetch(`v1/status?view=${view}&since=${cursor}`, { cache: "no-store" });
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       status = await answer.json();
       if (status.view !== view) store = new Store();

@@ -144,6 +144,7 @@ def test_the_page_is_one_file() -> None:
     assert "/* page.js */" not in text
     assert "uPlot" in text
     assert '<html lang="en">' in text
+    assert re.search("<noscript>.*needs JavaScript.*/v1/status", text)
     assert ".innerHTML" not in text.split("// Charts over input offsets")[1]  # topics' texts are never markup
 
 
