@@ -50,11 +50,11 @@ def page_routes(worker: Worker) -> tuple[Route, ...]:
             }
         )
 
-    return Route("GET", "/", show), Route("GET", "/v1/status", status)
+    return Route("GET", "/", show, shared=True), Route("GET", "/v1/status", status)
 
 
 def _number(request: Request, name: str) -> int:
-    text = request.query.get(name, "0")
+    text = request.parameter(name) or "0"
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise HttpError(400, f"{name} is a number: that of the answer before")
     return int(text)

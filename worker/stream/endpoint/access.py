@@ -45,7 +45,7 @@ def require_token(request: Request, token: bytes | None) -> None:
 
     Raises
     ------
-    Refused
+    HttpError
         The token is missing or another one.
     """
     if token is None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from driftway.worker.stream.endpoint.connection import Connection
-from driftway.worker.stream.endpoint.routes import HttpError, Request, Response
+from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route
 
 GATHER_SECONDS = 0.002
 """A batch begins with as many requests as the last one had, or this long after it. So under load they share what a call
@@ -18,8 +18,28 @@ of the model costs, and who asks again only after the answer does not wait."""
 QUICK_BYTES = 1 << 14
 """Bodies up to this size together are answered in the server's thread, which serves nobody else meanwhile."""
 FAILED = HttpError(500, "the worker failed to answer; its log says why")
+NO_THREAD = HttpError(503, "this process cannot start more threads: try again", (("Retry-After", "1"),))
 
 Answer = Callable[[Sequence[Request]], list[Response]]
+
+
+def batches_of(loop: asyncio.AbstractEventLoop, route: Route) -> Batches:
+    """Return what gathers a route's requests.
+
+    Without `together`, a route has one thread at a time: answers are Python code, and with each further thread the
+    worker's loop would get less of the interpreter.
+    """
+    if route.together is not None:
+        return Batches(loop, route.together)
+
+    def one_for_all(requests: Sequence[Request]) -> list[Response]:
+        try:
+            answer = route.answer(requests[0])
+        except HttpError as refused:
+            answer = refused.answer
+        return [answer] * len(requests)
+
+    return Batches(loop, one_for_all, 0 if route.shared else -1, -1)
 
 
 class Batches:
@@ -31,10 +51,15 @@ class Batches:
         The server's.
     answer : callable
         Answers requests, in their order. It is never called by two threads at once.
+    most, quick : int
+        Bodies of a batch together have at most so many bytes, unless it is one request; and if no more than the other
+        number, they are answered in the server's thread. Negative: none.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, answer: Answer) -> None:
-        self._loop, self._answer = loop, answer
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, answer: Answer, most: int = QUICK_BYTES, quick: int = QUICK_BYTES
+    ) -> None:
+        self._loop, self._answer, self._most, self._quick = loop, answer, most, quick
         self._waiting: deque[tuple[Connection, Request]] = deque()
         self._working = False
         self._planned: asyncio.Handle | None = None
@@ -65,14 +90,17 @@ class Batches:
         self._planned, self._soon, self._last = None, False, self._loop.time()
         batch: list[tuple[Connection, Request]] = []
         size = 0
-        while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= QUICK_BYTES):
+        while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= self._most):
             batch.append(self._waiting.popleft())
             size += len(batch[-1][1].body)
         self._size, self._working = len(batch), True
-        if size <= QUICK_BYTES:
+        if size <= self._quick:
             self._end(batch, self._answers(batch))
         else:
-            threading.Thread(target=self._work, args=(batch,), daemon=True, name="driftway-http-batch").start()
+            try:
+                threading.Thread(target=self._work, args=(batch,), daemon=True, name="driftway-http-batch").start()
+            except RuntimeError:  # the system gives no more threads
+                self._end(batch, [NO_THREAD.answer] * len(batch))
 
     def _work(self, batch: list[tuple[Connection, Request]]) -> None:
         answers = self._answers(batch)
@@ -90,7 +118,7 @@ class Batches:
             return [FAILED.answer]
 
     def _end(self, batch: list[tuple[Connection, Request]], answers: list[Response]) -> None:
+        self._working = False
         for (connection, _), answer in zip(batch, answers, strict=True):
             connection.send(answer)
-        self._working = False
         self._plan()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._transport: asyncio.Transport
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-        self._asked: tuple[Route, Mapping[str, str], Mapping[str, str]] | None = None
+        self._asked: tuple[Route, Mapping[str, Sequence[str]], Mapping[str, str]] | None = None
         """Route, query and headers of a request whose head has been read."""
         self._body = bytearray()
         self._ahead = 0
@@ -109,6 +109,7 @@ class Connection(asyncio.Protocol):
         self._write(answer, keeps)
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
+            self._asked, self._with_body = None, True
             self._go_on()
         else:
             self._transport.close()
@@ -168,16 +169,18 @@ class Connection(asyncio.Protocol):
     def _begin(self, event: h11.Request) -> None:
         """Find the route of a request whose head has been read."""
         self._server.renew(self)
-        self._asked = None
+        self._asked, self._with_body = None, event.method != b"HEAD"
         self._body.clear()
         headers: dict[str, str] = {}
         for name, value in event.headers:
             key, text = name.decode().title(), value.decode("latin-1")
             headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        size = len(event.target) + sum(len(name) + len(value) for name, value in event.headers)
+        if size > MAX_HEAD:  # h11 checks only a head that has not ended yet
+            raise HttpError(431, f"the first line and the headers have {size:,} bytes, more than {MAX_HEAD:,}")
         if {"Content-Length", "Transfer-Encoding"} <= headers.keys():
             # Somebody before this port may have gone by the other one, and taken the rest for the next request.
             raise HttpError(400, "a request has Content-Length or Transfer-Encoding, not both")
-        self._with_body = event.method != b"HEAD"
         method = event.method.decode() if self._with_body else "GET"
         route, query = find(self._server.routes, method, event.target.decode("latin-1"))
         require_short(int(headers.get("Content-Length", "0")), route.most_bytes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, shown
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import SavedState
 from driftway.worker.stream.endpoint import description
@@ -18,13 +19,16 @@ from driftway.worker.stream.endpoint.key_hash import partition_of
 from driftway.worker.stream.endpoint.routes import JSON, HttpError, Request, Response, Route, as_json
 from driftway.worker.stream.task.task import Task
 from driftway.worker.stream.worker import Worker
-from driftway.worker.wire.codec import PACKED, encode_events, parse_exactly, write_json
+from driftway.worker.wire.codec import PACKED, encode_events, parse_json, write_json
 from driftway.worker.wire.events import MAX_KEY, Reject
+from driftway.worker.wire.json_tokens.exact import BEYOND_RANGE, hide_numbers
 from driftway.worker.wire.registered.framing import BINARY_OUTPUTS
 
 BYTES = "application/octet-stream"
 MAX_BYTES, MAX_EVENTS = 1 << 20, 1000
 SOON = (("Retry-After", "1"),)
+MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
+"""A string, so that marks in it are passed over, or what begins, separates or ends values of a JSON text."""
 
 
 class PredictionRequest(NamedTuple):
@@ -71,7 +75,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
             together=asking.predict,
         ),
         Route("GET", "/v1/model", model, keeps=True, described=about["model"]),
-        Route("GET", "/v1/openapi.json", describe, described=about["openapi"]),
+        Route("GET", "/v1/openapi.json", describe, described=about["openapi"], shared=True),
     )
     described = description.document(routes, settings, token is not None)
     return routes
@@ -179,14 +183,15 @@ def parse_request(request: Request, settings: WorkerSettings, partitions: int) -
 
     Raises
     ------
-    Refused
+    HttpError
         It is not understood.
     """
     unknown = [name for name in request.query if name not in ("key", "partition")]
     if unknown:
-        raise HttpError(400, f"there is no parameter {unknown[0][:40]}: only key and partition")
-    partition = chosen_partition(request.query, partitions)
-    key = request.query["key"].encode() if "key" in request.query else None
+        raise HttpError(400, f"there is no parameter {shown(unknown[0][:40])}: only key and partition")
+    named = request.parameter("key")
+    key = None if named is None else named.encode(errors="surrogateescape")
+    partition = chosen_partition(request.parameter("partition"), key, partitions)
     if key is not None and len(key) > MAX_KEY:
         raise HttpError(400, f"the key has {len(key):,} bytes, more than {MAX_KEY:,}")
     expected = BYTES if settings.model.form == PACKED else JSON
@@ -201,43 +206,49 @@ def parse_request(request: Request, settings: WorkerSettings, partitions: int) -
 
 
 def split_list(body: bytes) -> list[bytes]:
-    """Return the events of a JSON list, each as JSON.
+    """Return the events of a JSON list, each as it came.
 
     Raises
     ------
-    Refused
+    HttpError
         It is no list of events, or too long.
     """
     try:
-        events = parse_exactly(body)
-        if not events:
-            raise HttpError(400, "the list has no events")
-        if len(events) > MAX_EVENTS:
-            raise HttpError(413, f"the list has {len(events):,} events, more than {MAX_EVENTS:,}")
-        return [write_json(event) for event in events]
-    except (Reject, TypeError) as error:
+        count = len(parse_json(hide_numbers(body)[0] if BEYOND_RANGE.search(body) else body))
+    except Reject as error:
         raise HttpError(400, f"the body is a list that cannot be read: {error}") from None
+    if not count:
+        raise HttpError(400, "the list has no events")
+    if count > MAX_EVENTS:
+        raise HttpError(413, f"the list has {count:,} events, more than {MAX_EVENTS:,}")
+    events, depth, start = list[bytes](), 0, 0
+    for mark in MARK.finditer(body):
+        depth += (mark[0] in b"[{") - (mark[0] in b"]}")
+        if depth == 0 or (depth == 1 and mark[0] == b","):
+            events.append(body[start : mark.start()].strip())
+        if depth <= 1 and mark[0] in b"[,":
+            start = mark.end()
+    return events
 
 
-def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
+def chosen_partition(number: str | None, key: bytes | None, partitions: int) -> int:
     """Return the partition that the query names, or that of its key.
 
     Raises
     ------
-    Refused
+    HttpError
         It names none, or one that there is not.
     """
     if partitions < 1:
         raise HttpError(503, "the number of partitions is not known yet", SOON)
-    if "partition" in query:
-        text = query["partition"]
-        if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if number is not None:
+        if not (number.isascii() and number.isdigit() and len(number) < 10):
             raise HttpError(400, "partition is a number")
-        if int(text) >= partitions:
-            raise HttpError(404, f"there is no partition {int(text)}: the topic has {partitions}")
-        return int(text)
-    if "key" in query:
-        return partition_of(query["key"].encode(), partitions)
+        if int(number) >= partitions:
+            raise HttpError(404, f"there is no partition {int(number)}: the topic has {partitions}")
+        return int(number)
+    if key is not None:
+        return partition_of(key, partitions)
     if partitions == 1:
         return 0
     raise HttpError(400, f"the topic has {partitions} partitions: say ?key=KEY of the event, or ?partition=N")

@@ -15,11 +15,24 @@ MAX_PARAMETERS = 20
 class Request(NamedTuple):
     """A request whose route was found."""
 
-    query: Mapping[str, str]
-    """Name -> last value of the query's parameters."""
+    query: Mapping[str, Sequence[str]]
+    """Name -> values of the query's parameters; bytes that are not UTF-8 are surrogates."""
     headers: Mapping[str, str]
     """Headers by name; each word of a name begins with a capital."""
     body: bytes = b""
+
+    def parameter(self, name: str) -> str | None:
+        """Return the value of a parameter of the query; None: it is not there.
+
+        Raises
+        ------
+        HttpError
+            It is there more than once: the client and the worker could mean different ones.
+        """
+        values = self.query.get(name, ())
+        if len(values) > 1:
+            raise HttpError(400, f"{name} is there {len(values)} times: send it once")
+        return values[0] if values else None
 
 
 class Response(NamedTuple):
@@ -45,6 +58,8 @@ class Route(NamedTuple):
     """Its OpenAPI operation; None: it is not part of the described interface."""
     together: Callable[[Sequence[Request]], list[Response]] | None = None
     """Answers several requests at once, in their order, and is used instead of `answer`; it raises nothing."""
+    shared: bool = False
+    """Whether the answer does not depend on the request, so that all who wait for it get the same one."""
 
 
 class HttpError(Exception):
@@ -75,17 +90,17 @@ def as_json(value: Any, status: int = 200) -> Response:
     return Response(status, write_json(value))
 
 
-def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Mapping[str, str]]:
+def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Mapping[str, Sequence[str]]]:
     """Return the route of a request, and its query.
 
     Raises
     ------
-    Refused
+    HttpError
         There is no such path, or it is not asked for with this method.
     """
     try:
-        parts = urlsplit(target)
-        query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+        parts = urlsplit(f"http://worker{target}" if target.startswith("/") else target)  # //a is a path, not a host
+        query = parse_qs(parts.query, True, max_num_fields=MAX_PARAMETERS, errors="surrogateescape")
     except ValueError as error:
         raise HttpError(400, f"the address cannot be read: {error}") from None
     path = unquote(parts.path)
@@ -95,7 +110,7 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
         raise HttpError(404, f"there is no {path[:100]}; try {known}")
     for route in routes:
         if (route.method, route.path) == (method, path):
-            return route, {name: values[-1] for name, values in query.items()}
+            return route, query
     allowed = ", ".join(methods).replace("GET", "GET, HEAD")  # HEAD is answered as GET, without the body
     raise HttpError(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
 
@@ -105,7 +120,7 @@ def require_short(length: int, limit: int) -> None:
 
     Raises
     ------
-    Refused
+    HttpError
         It has more than `limit`.
     """
     if length > limit:

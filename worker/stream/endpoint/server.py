@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 import threading
@@ -17,9 +16,9 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
-from driftway.worker.stream.endpoint.batches import FAILED, Batches
+from driftway.worker.stream.endpoint.batches import batches_of
 from driftway.worker.stream.endpoint.connection import Connection
-from driftway.worker.stream.endpoint.routes import HttpError, Request, Response, Route, as_json
+from driftway.worker.stream.endpoint.routes import Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 256
@@ -42,15 +41,21 @@ def listen(host: str, port: int) -> socket.socket:
         The port is not available; its cause is the system's error.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if not host:
+        raise UsageFailure("--http-host is empty: 0.0.0.0 stands for all IPv4 addresses of this machine")
     try:
+        host.encode("idna")
         return socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
+    except UnicodeError:
+        raise UsageFailure(f"cannot listen on {where}: this is no host name") from None
     except OSError as error:
         reason = str(error.strerror).partition(" (while")[0]
-        raise UsageFailure(f"cannot listen on {host}:{port}: {reason}") from error
+        raise UsageFailure(f"cannot listen on {where}: {reason}") from error
 
 
 class Endpoint:
-    """Answers requests in a daemon thread; what may take long, in further ones.
+    """Answers requests in a daemon thread; what may take long, in further ones, at most one for each route.
 
     Parameters
     ----------
@@ -96,11 +101,11 @@ class Endpoint:
 
 
 class _Server:
-    """A bounded number of connections, each for a bounded time. All but `_work` runs in the thread of its loop."""
+    """A bounded number of connections, each for a bounded time. It runs in the thread of its loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, routes: tuple[Route, ...]) -> None:
         self._loop, self.routes = loop, routes
-        self._batches = {route.path: Batches(loop, route.together) for route in routes if route.together is not None}
+        self._batches = {(route.method, route.path): batches_of(loop, route) for route in routes}
         self._asked: dict[Connection, float] = {}
         """Open connection -> when it was accepted, or asked last, the longest ago first."""
         self._silent_until = 0.0
@@ -135,23 +140,8 @@ class _Server:
             connection.hang_up()
 
     def answer(self, connection: Connection, route: Route, request: Request) -> None:
-        """Answer a request with others, or in a thread of its own: `/healthz` must not wait for `/metrics`."""
-        if route.together is not None:
-            self._batches[route.path].add(connection, request)
-        else:
-            given = connection, route, request
-            threading.Thread(target=self._work, args=given, daemon=True, name="driftway-http-answer").start()
-
-    def _work(self, connection: Connection, route: Route, request: Request) -> None:
-        try:
-            answer = route.answer(request)
-        except HttpError as refused:
-            answer = refused.answer
-        except Exception:
-            logging.getLogger("driftway").exception("a request was not answered")
-            answer = FAILED.answer
-        with contextlib.suppress(RuntimeError):  # the server has been stopped
-            self._loop.call_soon_threadsafe(connection.send, answer)
+        """Answer a request with others of its route: `/healthz` must not wait for `/metrics`."""
+        self._batches[route.method, route.path].add(connection, request)
 
     def failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Tell of what asyncio could not do; if the process cannot open more files, it accepts others in a second."""
@@ -182,4 +172,5 @@ def worker_routes(worker: Worker) -> tuple[Route, ...]:
         found, facts = worker.reporter.health.readiness(list(worker.tasks.values()))
         return as_json(facts, 200 if found else 503)
 
-    return Route("GET", "/metrics", metrics), Route("GET", "/healthz", alive), Route("GET", "/readyz", ready)
+    answers = {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
+    return tuple(Route("GET", path, answer, shared=True) for path, answer in answers.items())

@@ -36,7 +36,8 @@ def worker_settings(**rest: Any) -> WorkerSettings:
 
 
 def asked(query: dict[str, str], body: bytes, partitions: int = 4, **headers: str) -> PredictionRequest:
-    return parse_request(Request(query, {**JSON_KIND, **headers}, body), worker_settings(), partitions)
+    values = {name: [value] for name, value in query.items()}
+    return parse_request(Request(values, {**JSON_KIND, **headers}, body), worker_settings(), partitions)
 
 
 def refusal(*given: Any, **named: Any) -> tuple[int, str]:
@@ -69,7 +70,7 @@ def test_a_single_event_is_kept_unchanged_and_a_list_is_split() -> None:
     assert asked({"partition": "2"}, one) == PredictionRequest([one], False, None, 2)
     both = b'[{"x":[0.1],"id":12345678901234567890123}, 5]'
     assert asked({"key": "caf\u00e9"}, both) == PredictionRequest(
-        [b'{"id":12345678901234567890123,"x":[0.1]}', b"5"], True, "caf\u00e9".encode(),
+        [b'{"x":[0.1],"id":12345678901234567890123}', b"5"], True, "caf\u00e9".encode(),
         partition_of("caf\u00e9".encode(), 4),
     )  # fmt: skip
     assert asked({}, b"{}", 1).partition == 0
@@ -96,6 +97,43 @@ def test_an_invalid_request_is_refused(query: dict[str, str], body: bytes, statu
     assert found[0] == status
     with pytest.raises(HttpError, match=sentence):
         asked(query, body)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ['{"id":{"b":1, "a":[2]},"x":[1]}', '{"x":[1.50,1e400], "id": "a,]}\\"["}', "[[],{}]", '"\\\\"', "-0", "null"],
+        ['{"id":1.50,"id":2,"x":{"[":1,"a":[{}]}}'],
+        ["1"] * MAX_EVENTS,
+    ],
+)
+def test_events_of_a_list_are_taken_as_they_came(events: list[str]) -> None:
+    """So that the prediction for each is that of the same event on the topic."""
+    for separator in (",", " ,\n "):
+        body = f" [ {separator.join(events)}\t] ".encode()
+        assert asked({}, body, 1).events == [text.encode() for text in events]
+
+
+def test_a_parameter_that_is_there_twice_is_refused() -> None:
+    """A proxy and the worker may take different ones."""
+    for query in ("partition=0&partition=1", "key=a&key=a"):
+        _, values = find((Route("POST", "/v1/predict", lambda _: as_json({})),), "POST", f"/v1/predict?{query}")
+        with pytest.raises(HttpError, match=r"^(partition|key) is there 2 times: send it once$") as refused:
+            parse_request(Request(values, JSON_KIND, b"{}"), worker_settings(), 4)
+        assert refused.value.status == 400
+
+
+def test_a_key_may_be_any_bytes() -> None:
+    """As those of Avro or of a LongSerializer, percent-encoded."""
+    routes = (Route("POST", "/v1/predict", lambda _: as_json({})),)
+    _, values = find(routes, "POST", "/v1/predict?key=%00%ff%C3%A9%80")
+    assert parse_request(Request(values, JSON_KIND, b"{}"), worker_settings(), 64) == PredictionRequest(
+        [b"{}"], False, b"\x00\xff\xc3\xa9\x80", partition_of(b"\x00\xff\xc3\xa9\x80", 64)
+    )
+    _, values = find(routes, "POST", "/v1/predict?%ff%0a=1")
+    with pytest.raises(HttpError, match="there is no parameter") as refused:
+        parse_request(Request(values, JSON_KIND, b"{}"), worker_settings(), 64)
+    assert json.loads(refused.value.answer.body) == {"error": "there is no parameter ??: only key and partition"}
 
 
 def test_other_content_types_and_unknown_partitions_are_refused() -> None:
@@ -165,8 +203,17 @@ def test_long_bodies_and_unknown_routes_and_methods_are_refused() -> None:
         require_short(8, 7)
     assert refused.value.status == 413
     routes = (Route("POST", "/v1/predict", lambda _: as_json({})), Route("GET", "/", lambda _: as_json({})))
-    assert find(routes, "POST", "/v1/predict?key=a%20b&key=c&partition=")[1] == {"key": "c", "partition": ""}
-    for method, path, status in (("GET", "/v1/predict", 405), ("GET", "/v1", 404), ("POST", "/?" + 30 * "a&", 400)):
+    assert find(routes, "POST", "/v1/predict?key=a%20b&partition=")[1] == {"key": ["a b"], "partition": [""]}
+    for target in ("/", "http://worker:8000/?a=1", "/?a=1&a=2"):
+        assert find(routes, "GET", target)[0] is routes[1]
+    for method, path, status in (
+        ("GET", "/v1/predict", 405),
+        ("GET", "/v1", 404),
+        ("POST", "/?" + 30 * "a&", 400),
+        ("GET", "//", 404),
+        ("GET", "*", 404),
+        ("GET", "http://[/", 400),
+    ):
         with pytest.raises(HttpError) as refused:
             find(routes, method, path)
         assert refused.value.status == status, path

@@ -126,23 +126,25 @@ def test_requests_answered_together_get_the_same_answers_as_alone(name: str) -> 
     worker: Any = SimpleNamespace(settings=WorkerSettings("b", "E", "g", settings), tasks=tasks, reporter=fake_reporter)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
     asked = [
-        Request({"partition": str(i % 2)}, headers, b"[%s, 5, %s]" % (values[i], values[i + 1]) if i % 5 == 0 else one)
+        Request(
+            {"partition": [str(i % 2)]}, headers, b"[%s, 5, %s]" % (values[i], values[i + 1]) if i % 5 == 0 else one
+        )
         for i, one in enumerate(values[120:150], 120)
     ]
     asked[3:3] = [
-        Request({"partition": "0"}, headers, b"?"),
-        Request({"partition": "0"}, {**headers, "Authorization": "Bearer another"}, values[0]),
-        Request({"partition": "2"}, headers, values[0]),
-        Request({"partition": "3"}, headers, values[0]),
-        Request({"partition": "4"}, headers, values[0]),
-        Request({"key": "k"}, headers, values[0]),
+        Request({"partition": ["0"]}, headers, b"?"),
+        Request({"partition": ["0"]}, {**headers, "Authorization": "Bearer another"}, values[0]),
+        Request({"partition": ["2"]}, headers, values[0]),
+        Request({"partition": ["3"]}, headers, values[0]),
+        Request({"partition": ["4"]}, headers, values[0]),
+        Request({"key": ["k"]}, headers, values[0]),
     ]
     together = PredictionHandler(worker, TOKEN.encode()).predict(asked)
     assert together == [answer for one in asked for answer in PredictionHandler(worker, TOKEN.encode()).predict([one])]
     assert [answer.status for answer in together[3:8]] == [422, 401, 503, 421, 404]
     for request, answer in zip(asked, together, strict=True):
         if answer.status == 200 and "key" not in request.query:
-            found, p = json.loads(answer.body), int(request.query["partition"])
+            found, p = json.loads(answer.body), int(request.query["partition"][0])
             assert (found["partition"], found["offset"]) == (p, (60, 100)[p])
             if request.body[:1] != b"[":
                 (expected,) = CommittedModel(p, "g").predict(tasks[p].saved, [request.body]).answers
