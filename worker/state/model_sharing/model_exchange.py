@@ -247,10 +247,14 @@ class ModelExchange:
         return ExchangeRecord.read(value, [averager.template for averager in self.averagers])
 
     def receive(self, partition: int, offset: int, record: ExchangeRecord | None, time: int) -> None:
-        """Accept a record parsed by `read`, with its timestamp in ms; one that was already seen is ignored."""
+        """Accept a record parsed by `read`, with its timestamp in ms; one that was already seen is ignored.
+
+        The partition may be a new one, of which nothing else is known yet: other partitions' exchanges may read more.
+        """
         if offset < self.next_offsets.get(partition, 0) or not self._averagers:
             return
         self.next_offsets[partition] = offset + 1
+        self.set_partition_count(partition + 1)
         if record is None or record.model_digest != self.model_digest:
             self.incompatible += 1
         elif partition == self._partition:
