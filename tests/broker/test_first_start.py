@@ -7,6 +7,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from tests.support.kafka import admin, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.registry import Stub
 from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
@@ -87,7 +88,10 @@ def test_a_session_that_ends_between_two_heartbeats_is_refused_before_anything_i
     done = driftway("worker", *place, seconds=60)
     assert (done.code, done.stderr.splitlines()[-1]) == (2, f"driftway: {sentence}"), done
     assert not [one for one in admin(kafka).list_topics(timeout=20).topics if one.startswith(f"{topic}.")]
-    checked = driftway("check", *place, "--registry-property", "basic.auth.user.info=me:hunter2", seconds=60)
+    secret = "--registry-property", "basic.auth.user.info=me:hunter2"
+    with Stub() as registry:
+        options = "--registry", registry.url, *secret, "--output-format", "json-schema"
+        checked = driftway("check", *place, *options, seconds=60)
     assert (checked.code, sentence in checked.stdout) == (2, True), checked
     assert "--registry-property 'basic.auth.user.info=***'" in checked.stdout, "of the command that mends it"
     assert "hunter2" not in checked.stdout + checked.stderr

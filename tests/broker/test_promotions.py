@@ -114,7 +114,7 @@ def test_the_commands_of_the_documentation_work_as_typed(kafka: str) -> None:
     with scenario.auditor() as auditor, Driftway(*words, "--bootstrap", kafka, "--http-port", "0") as running:
         scenario.fill()
         auditor.await_all(ROWS)
-        running.await_text("plan taken partition=0 plan=2")
+        running.await_text("promoted plan=2")
         port = running.stderr.partition("port=")[2].split()[0]
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
             assert (
