@@ -1,8 +1,9 @@
 """Which records of a topic have a timestamp that is contradicted by those around them.
 
 A record is *ahead* if its timestamp is later than those before it, and records after it are earlier again. It is
-*behind* if its timestamp is earlier than those before it. Differences of up to a second are ignored. Nothing is
-concluded about the last record that has arrived: it is *open* until others follow.
+*behind* if its timestamp is earlier than those before it; if most of those after it are behind, too, the clocks were
+set back. Differences of up to a second are ignored. Nothing is concluded about the last record that has arrived: it is
+*open* until others follow.
 """
 
 from __future__ import annotations

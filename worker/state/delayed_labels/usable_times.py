@@ -28,7 +28,6 @@ from driftway.worker.wire.events import Records
 
 LIVE_MILLIS = 5000
 """A stamp this close to the worker's clock is right, even if no other record has come since."""
-LARGEST_TIME = np.iinfo(np.int64).max
 MAX_UNCONFIRMED = 256
 """Labels at the end of their topic that are looked up at once."""
 
@@ -75,8 +74,9 @@ class UsableTimes(NamedTuple):
         if first == m:
             return self
         if events_too:
-            most = np.where(np.arange(m) < first, self.line[first], LARGEST_TIME)
-            return self._replace(times=np.minimum(self.times, most), line=np.minimum(self.line, most))
+            now = self.line[first]
+            times, line = (np.append(np.minimum(of[:first], now), of[first:]) for of in (self.times, self.line))
+            return self._replace(times=times, line=line)
         if count_awaited(labels.after(m - 1)):
             return self
         awaited = count_awaited(labels.after(first).before(MAX_UNCONFIRMED))
