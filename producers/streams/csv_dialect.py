@@ -20,7 +20,14 @@ from driftway.producers.streams import cells
 from driftway.producers.streams.blanks import BLANK, with_single_blanks
 from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
-from driftway.producers.streams.csv_header import FEWEST_ROWS, has_second, is_number, is_row, names_in, numeric_columns
+from driftway.producers.streams.csv_header import (
+    FEWEST_ROWS,
+    has_second_header,
+    is_number,
+    is_row,
+    names_in,
+    numeric_columns,
+)
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.worker.errors import UsageFailure, plural
@@ -197,7 +204,7 @@ class _Sample:
         """The rows behind the header that have as many cells as most."""
         return [row for row in self.rows[1:] if len(row) == self.width]
 
-    def leave_out_second(self) -> None:
+    def leave_out_second_header(self) -> None:
         """Count the row behind the header to the header."""
         del self.rows[1], self._lines[0]
 
@@ -327,9 +334,9 @@ def _columns(
             "names them"
         )
         return tuple(f"c{i}" for i in range(sample.width)), frozenset()
-    if sample.width == len(header) and has_second(sample.rows[1:], decimal, given.missing_values or ()):
+    if sample.width == len(header) and has_second_header(sample.rows[1:], decimal, given.missing_values or ()):
         notes.append(f"its second line, which begins with {sample.rows[1][0]!r}, is left out as a second header")
-        sample.leave_out_second()
+        sample.leave_out_second_header()
     left_out = set[str]()
     if len(header) == sample.width + 1 and not header[-1]:
         header.pop()  # a comma at the end of the header only

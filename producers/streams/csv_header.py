@@ -40,7 +40,7 @@ def is_row(first: Row, rest: Sequence[Row], decimal: str) -> bool:
     return len(first) > 1 and 2 * repeated >= len(first) and not numeric_columns(rest, columns, decimal)
 
 
-def has_second(rows: list[list[str]], decimal: str, missing: Collection[str]) -> bool:
+def has_second_header(rows: list[list[str]], decimal: str, missing: Collection[str]) -> bool:
     """Whether the line below the header, the first of these, is one more: of units, say, or of other names.
 
     It has no number, but words in most columns of numbers, not counting the usual ones for gaps and those of `missing`.
