@@ -39,7 +39,7 @@ def batches_of(loop: asyncio.AbstractEventLoop, route: Route) -> Batches:
             answer = refused.answer
         return [answer] * len(requests)
 
-    return Batches(loop, one_for_all, 0 if route.shared else -1, -1)
+    return Batches(loop, one_for_all, max_bytes=0 if route.shared else -1, quick_bytes=-1)
 
 
 class Batches:
@@ -51,15 +51,19 @@ class Batches:
         The server's.
     answer : callable
         Answers requests, in their order. It is never called by two threads at once.
-    most, quick : int
-        Bodies of a batch together have at most so many bytes, unless it is one request; and if no more than the other
-        number, they are answered in the server's thread. Negative: none.
+    max_bytes, quick_bytes : int
+        Limits of the bodies of a batch together: of a batch of several requests, and of one that is answered in the
+        server's thread. Negative: there are no such batches.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, answer: Answer, most: int = QUICK_BYTES, quick: int = QUICK_BYTES
+        self,
+        loop: asyncio.AbstractEventLoop,
+        answer: Answer,
+        max_bytes: int = QUICK_BYTES,
+        quick_bytes: int = QUICK_BYTES,
     ) -> None:
-        self._loop, self._answer, self._most, self._quick = loop, answer, most, quick
+        self._loop, self._answer, self._max_bytes, self._quick_bytes = loop, answer, max_bytes, quick_bytes
         self._waiting: deque[tuple[Connection, Request]] = deque()
         self._working = False
         self._planned: asyncio.Handle | None = None
@@ -90,11 +94,11 @@ class Batches:
         self._planned, self._soon, self._last = None, False, self._loop.time()
         batch: list[tuple[Connection, Request]] = []
         size = 0
-        while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= self._most):
+        while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= self._max_bytes):
             batch.append(self._waiting.popleft())
             size += len(batch[-1][1].body)
         self._size, self._working = len(batch), True
-        if size <= self._quick:
+        if size <= self._quick_bytes:
             self._end(batch, self._answers(batch))
         else:
             try:

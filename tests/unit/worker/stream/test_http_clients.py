@@ -19,12 +19,8 @@ from tests.unit.worker.stream.test_http_port import ASK, POST, PortWithRoutes, e
 
 @pytest.fixture
 def port() -> Iterator[PortWithRoutes]:
-    made = PortWithRoutes()
-    try:
+    with PortWithRoutes() as made:
         yield made
-    finally:
-        made.held.set()
-        made.endpoint.stop()
 
 
 def test_a_refusal_after_head_has_a_body_again(port: PortWithRoutes, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import pytest
 
@@ -59,6 +60,13 @@ class PortWithRoutes:
     def broken(self, _: Request) -> Response:
         raise KeyError("broken")
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.held.set()
+        self.endpoint.stop()
+
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.endpoint.port), timeout=10)
 
@@ -82,12 +90,8 @@ def everything(client: socket.socket) -> bytes:
 
 @pytest.fixture
 def port() -> Iterator[PortWithRoutes]:
-    made = PortWithRoutes()
-    try:
+    with PortWithRoutes() as made:
         yield made
-    finally:
-        made.held.set()
-        made.endpoint.stop()
 
 
 def test_requests_arrive_in_any_pieces_and_are_answered_in_order(port: PortWithRoutes) -> None:
