@@ -166,12 +166,12 @@ class Learner:
         return self.rule().uses_unlabelled
 
     def prediction_cache(self, slots: int) -> Array:
-        """Allocate the cached predictions of `slots` waiting rows, f4[slots, ...]; empty if the rule caches none."""
+        """Allocate the cached predictions of `slots` waiting rows, f4 or f8[slots, ...]; empty if the rule caches none."""
         rule = self.rule()
         if not rule.cached_prediction:
             return np.zeros((slots, 0), np.float32)
-        _, _, shape = rule.cached_prediction.removesuffix("]").partition("[")
-        return np.zeros((slots, *layout.shape_of(shape, self._sizes(rule))), np.float32)
+        dtype, _, shape = rule.cached_prediction.removesuffix("]").partition("[")
+        return np.zeros((slots, *layout.shape_of(shape, self._sizes(rule))), dtype)
 
     def predict_then_update_delayed(self, X: Array, y: Array, score: Array, late: DelayedRows) -> None:
         """As `predict_then_update`, with delayed labels.

@@ -90,6 +90,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "s": (n + 1) * asked.filters,
         "W": neighbours.WINDOW * asked.near,
         "R": R,
+        "r": K,
         "H": H,
         "E": E,
         "M": 2 * E,

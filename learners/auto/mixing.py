@@ -10,6 +10,7 @@ of many rows: experts that were right before a drift must not keep their weights
 from typing import Any, NamedTuple
 
 from driftway.learners.auto.first_order import sigmoid
+from driftway.learners.auto.late_residuals import LateResiduals, correlation
 from driftway.learners.auto.others import lead_over_others
 from driftway.learners.auto.recent_loss import RecentLoss, has_risen
 from driftway.learners.auto.second_order import Noise, observe
@@ -38,6 +39,7 @@ class MixingState(NamedTuple):
     P: Array = field("f8[M, M]", "their covariance; bitwise symmetric")
     share: Array = field("f8[E]", "how much of the lead each expert has made up, in a fading mean")
     loss: Any = part(RecentLoss, "its squared loss, which shows a drift")
+    late: Any = part(LateResiduals, "residuals of the labels that came late, which say how much such a label counts")
     raw: Array = scratch("f8[E, K]", "what the experts say of each class")
     input: Array = scratch("f8[M, K]", "the same as it is mixed")
     by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
@@ -73,20 +75,30 @@ def update_mixing(mixing: MixingState, S: Array, y: int, late: bool) -> float:
     """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it.
 
     A `late` label judges what the experts said when its row came. For a while after a drift that is what they had
-    learned before it, so late labels do not loosen the weights.
+    learned before it, so late labels do not loosen the weights. And if successive residuals are alike, each of them
+    says little that is new, see `late_residuals`.
     """
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
         lead[i] = dot(mixing.input[i], mixing.by_class)
     update_weights(mixing)
-    share, gain = observe(mixing.P, lead, k, margin, NOISE)
+    wrong = 1.0 - sigmoid(margin)
+    share, gain = observe(mixing.P, lead, k, margin, NOISE, count_of(mixing, wrong) if late else 1.0)
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
-    wrong = 1.0 - sigmoid(margin)
     if has_risen(mixing.loss, wrong * wrong) and not late:
         loosen(mixing)
     return wrong * wrong
+
+
+@kernel
+def count_of(mixing: MixingState, wrong: float) -> float:
+    """Return how many labels a late one counts as: the share of its residuals' variance that the last ones leave."""
+    for c in range(mixing.by_class.shape[0]):
+        mixing.late.now[c] = wrong * mixing.by_class[c]
+    rho = correlation(mixing.late)
+    return 1.0 - rho * rho
 
 
 @kernel

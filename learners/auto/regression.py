@@ -4,6 +4,7 @@ Most experts forecast the change from the last target: with weights of 0 they fo
 for slowly varying targets, and with the last target among their inputs they can still represent any level.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +100,7 @@ class RegressionState(NamedTuple):
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
     k_curve: Array = scratch("f8[q]", "the same with products")
+    latest: Array = scratch("f8[5]", "the last targets, while those of an earlier row stand in their place")
     now: Array = scratch("f8[E]", "what the experts say now, while it is judged what they said then")
 
 
@@ -129,7 +131,8 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "h": h * asked.blocks,
         "W": neighbours.WINDOW * asked.near,
         "E": len(names(asked)) - of_targets.FORESTS * asked.forests,
-        "o": len(names(asked)),
+        "o": LAGS + len(names(asked)),
+        "r": 1,
         **of_targets.sizes(n, asked.forests),
     }
     return UpdateRule(
@@ -138,8 +141,9 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         asked,
         RegressionState,
         sizes,
-        cached_prediction="f4[o]",
+        cached_prediction="f8[o]",
         cache_prediction=cache_prediction,
+        recall=recall,
         learn_delayed=learn_delayed,
         separate_calls=separate_calls,
     )
@@ -184,12 +188,12 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     clip_row(x, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
-    of_level, _ = scales(memory.history)
-    if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
-        return memory.history.last[0]
     forecast = stacking.mix(memory.stacking)
     if p.forests:
         forecast = of_targets.add(memory.forests, forecast, memory.stacking.forecasts[1], memory.z, memory.history)
+    if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
+        return memory.history.last[0]
+    of_level, _ = scales(memory.history)
     return forecast * of_level + memory.history.mean[NOW]
 
 
@@ -250,11 +254,11 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
     wild = is_wild(history, target)
     if is_instructive(wild, history):
         level = in_deviations(target, memory)
-        stacking.update_stacking(memory.stacking, level)
+        stacking.update_stacking(memory.stacking, level, False)
         if p.forests:
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         teach(target, p, memory)
-    move_on(target, wild, p, memory)
+    move_on(target, wild, history.last[0], p, memory)
 
 
 @fragment
@@ -265,12 +269,28 @@ def is_instructive(wild: bool, history: TargetHistory) -> bool:
 
 @fragment
 def cache_prediction(cached_prediction: Array, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Cache the experts' forecasts of a row. Shapes: cached_prediction f4[o]."""
-    E = memory.stacking.forecasts.shape[0]
+    """Cache the last targets, NaN if there were none, and the experts' forecasts. Shapes: cached_prediction f8[o]."""
+    history, E = memory.history, memory.stacking.forecasts.shape[0]
+    for i in range(LAGS):
+        cached_prediction[i] = history.last[i] if history.rows[NOW] > 0 else math.nan
     for e in range(E):
-        cached_prediction[e] = memory.stacking.forecasts[e]
+        cached_prediction[LAGS + e] = memory.stacking.forecasts[e]
     if p.forests:
-        of_targets.cache(memory.forests, cached_prediction, E)
+        of_targets.cache(memory.forests, cached_prediction, LAGS + E)
+
+
+@fragment
+def recall(cached_prediction: Array, p: RegressionNumbers, memory: RegressionState) -> None:
+    """Put the last targets back that were known when the row was forecast, if there were any.
+
+    The experts must learn what follows from targets as old as those that they will forecast from.
+    Shapes: cached_prediction f8[o].
+    """
+    last = memory.history.last
+    for i in range(LAGS):
+        memory.latest[i] = last[i]
+        if not math.isnan(cached_prediction[i]):
+            last[i] = cached_prediction[i]
 
 
 @fragment
@@ -283,33 +303,42 @@ def learn_delayed(
     memory: RegressionState,
     cached_prediction: Array,
 ) -> None:
-    """As `learn`, but the mixtures are updated by the cached forecasts. Shapes: cached_prediction f4[o]."""
+    """As `learn`, but the mixtures are updated by the cached forecasts, and the others by the last targets of then.
+
+    Shapes: cached_prediction f8[o].
+    """
     target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
     wild = is_wild(history, target)
     if is_instructive(wild, history):
         for e in range(forecasts.shape[0]):
             now[e] = forecasts[e]
-            forecasts[e] = cached_prediction[e]
+            forecasts[e] = cached_prediction[LAGS + e]
         first, level = stacking.mix(memory.stacking), in_deviations(target, memory)
-        stacking.update_stacking(memory.stacking, level)
+        stacking.update_stacking(memory.stacking, level, True)
         for e in range(forecasts.shape[0]):
             forecasts[e] = now[e]
         if p.forests:
             of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, cached_prediction)
         teach(target, p, memory)
-    move_on(target, wild, p, memory)
+    before = history.last[0]
+    for i in range(LAGS):
+        history.last[i] = memory.latest[i]
+    move_on(target, wild, before, p, memory)
 
 
 @kernel
-def move_on(target: float, wild: bool, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Add the target to the history; least squares in blocks follow the scale, unless it is another one."""
-    history, mean, (before, _) = memory.history, memory.history.mean[NOW], scales(memory.history)
+def move_on(target: float, wild: bool, before: float, p: RegressionNumbers, memory: RegressionState) -> None:
+    """Add the target to the history; least squares in blocks follow the scale, unless it is another one.
+
+    `before` was the last target when this one was forecast.
+    """
+    history, mean, (deviation, _) = memory.history, memory.history.mean[NOW], scales(memory.history)
     known = history.squares[NOW] > 0.0
-    replaced = advance(history, target, wild)
+    replaced = advance(history, target, wild, before)
     if p.blocks and known and not wild and not replaced:
         after, _ = scales(history)
         shift = (mean - history.mean[NOW]) / after
-        block_least_squares.rescale(memory.blocks, before / after, shift, memory.z.shape[0])
+        block_least_squares.rescale(memory.blocks, deviation / after, shift, memory.z.shape[0])
 
 
 @kernel

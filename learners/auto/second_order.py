@@ -61,7 +61,7 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
     C, k, by_class = filters.weight.shape[1], filters.k, filters.by_class
     for m in range(EXPERTS):
         lead = lead_over_others(raw[first + m], y, by_class)
-        share, gain = observe(filters.P[m], x, k, lead, CALM if m == 0 else RESTLESS)
+        share, gain = observe(filters.P[m], x, k, lead, CALM if m == 0 else RESTLESS, 1.0)
         if C == 1:
             axpy(filters.weight[m, 0], k, gain * by_class[1])
         else:
@@ -71,16 +71,17 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
 
 
 @kernel
-def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[float, float]:
+def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise, count: float) -> tuple[float, float]:
     """Add the drift and write k = P x; return 1 / (1 / h + x.k) and the step along k for a margin of `lead`.
 
-    Shapes: P f8[s, s], x f8[s], k f8[s]. h is the curvature of the logistic loss at the margin.
+    The label counts as `count` labels; h is so many times the curvature of the logistic loss at the margin.
+    Shapes: P f8[s, s], x f8[s], k f8[s].
     """
     for i in range(x.shape[0]):
         if P[i, i] < noise.most:
-            P[i, i] += noise.drift
+            P[i, i] += count * noise.drift
     variance = max(matvec(P, x, k), 0.0)
     p = sigmoid(lead / math.sqrt(1.0 + PROBIT * variance))
     h = max(p * (1.0 - p), noise.flattest)
-    share = 1.0 / (1.0 / h + variance)
+    share = 1.0 / (1.0 / (count * h) + variance)
     return share, (1.0 - p) / h * share

@@ -6,11 +6,12 @@ no correction. The forecast weights the plain and the corrected mean by their li
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from driftway.learners.auto.bounds import bounded
+from driftway.learners.auto.late_residuals import LateResiduals, correlation
 from driftway.learners.auto.target_history import FAR
-from driftway.learners.contract import Array, field, kernel, scratch
+from driftway.learners.contract import Array, field, kernel, part, scratch
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.symmetric import downdate, matvec
 
@@ -34,6 +35,7 @@ class StackingState(NamedTuple):
     weight: Array = field("f8[E]", "weights of the correction")
     P: Array = field("f8[E, E]", "their covariance; bitwise symmetric")
     share: Array = field("f8[E]", "the experts' weights in the mean, as after the last row")
+    late: Any = part(LateResiduals, "residuals of the targets that came late, which say how much such a target counts")
     forecasts: Array = scratch("f8[E]", "the experts' forecasts, in deviations of the targets")
     away: Array = scratch("f8[E]", "how far they are from the mean")
     both: Array = scratch("f8[2]", "the mean, and the corrected one")
@@ -68,22 +70,35 @@ def variance_of(stacking: StackingState) -> float:
 
 
 @kernel
-def update_stacking(stacking: StackingState, y: float) -> None:
-    """Update losses, shares and correction with a target, in standard deviations."""
+def update_stacking(stacking: StackingState, y: float, late: bool) -> None:
+    """Update losses, shares and correction with a target, in standard deviations.
+
+    If successive residuals of `late` targets are alike, each of them says little that is new, see `late_residuals`.
+    """
     loss, of_both, both = stacking.loss, stacking.of_both, stacking.both
     P, away, k = stacking.P, stacking.away, stacking.k
+    count = count_of(stacking, y - both[1]) if late else 1.0
+    fading = 1.0 - count * (1.0 - FADING)
     for e in range(loss.shape[0]):
-        loss[e] = FADING * loss[e] + (y - stacking.forecasts[e]) * (y - stacking.forecasts[e])
+        loss[e] = fading * loss[e] + count * (y - stacking.forecasts[e]) * (y - stacking.forecasts[e])
         if P[e, e] < FIRST:
-            P[e, e] += DRIFT
+            P[e, e] += count * DRIFT
     for i in range(2):
-        of_both[i] = FADING * of_both[i] + (y - both[i]) * (y - both[i])
+        of_both[i] = fading * of_both[i] + count * (y - both[i]) * (y - both[i])
     update_weights(stacking)
-    noise = max((1.0 - FADING) * of_both[1], LEAST)
+    noise = max((1.0 - FADING) * of_both[1], LEAST) / count
     part = 1.0 / (noise + max(matvec(P, away, k), 0.0))
     for e in range(k.shape[0]):
         stacking.weight[e] += (y - both[1]) * part * k[e]
     downdate(P, k, part, 1.0)
+
+
+@kernel
+def count_of(stacking: StackingState, residual: float) -> float:
+    """Return how many targets a late one counts as: as many independent ones would fix the mean residual as well."""
+    stacking.late.now[0] = residual
+    rho = correlation(stacking.late)
+    return (1.0 - rho) / (1.0 + rho)
 
 
 @kernel

@@ -89,28 +89,29 @@ def is_wild(history: TargetHistory, y: float) -> bool:
 
 
 @kernel
-def advance(history: TargetHistory, y: float, wild: bool) -> bool:
-    """Add the next target, |y| <= LARGEST; return whether another scale has replaced the current one."""
+def advance(history: TargetHistory, y: float, wild: bool, before: float) -> bool:
+    """Add the next target, |y| <= LARGEST, forecast when `before` was the last one; return whether another scale has replaced the current one."""
     last, run, reach, rows = history.last, history.run, history.reach, history.rows
     replaced = False
     if rows[NOW] == 0:
+        before = y
         for i in range(LAGS):
             last[i] = y
     if not wild:
-        count_in(history, NOW, y, history.wild[0] == 0)
+        count_in(history, NOW, y, history.wild[0] == 0, before)
         reach[0] = max(reach[0] * NARROWER, WILD)
     elif run[0] == 0:
         reach[0] *= WIDER
         put(history, TRIAL, 0.0, 0.0, 0.0, 0)
     if wild or run[0] > 0:
-        count_in(history, TRIAL, y, rows[TRIAL] > 0)
+        count_in(history, TRIAL, y, rows[TRIAL] > 0, before)
         run[0] += 1 if wild else -1
         replaced = run[0] == RUN
         ended = replaced or run[0] == 0
     else:
         ended = rows[NOW] > LAST_LOOK
         if not ended:
-            count_in(history, TRIAL, y, rows[TRIAL] > 0)
+            count_in(history, TRIAL, y, rows[TRIAL] > 0, before)
             ended = rows[NOW] >= FIRST_LOOK and rows[NOW] & (rows[NOW] - 1) == 0
             replaced = ended and is_too_large(history)
     history.wild[0] = 1 if wild and run[0] < RUN else 0
@@ -136,11 +137,11 @@ def is_too_large(history: TargetHistory) -> bool:
 
 
 @fragment
-def count_in(history: TargetHistory, scale: int, y: float, follows: bool) -> None:
-    """Add y to a scale, and the change from the last target if the scale counts that one, too."""
+def count_in(history: TargetHistory, scale: int, y: float, follows: bool, before: float) -> None:
+    """Add y to a scale, and the change since `before` if the scale counts the last target, too."""
     history.rows[scale] += 1
     if follows:
-        history.changes[scale] += (y - history.last[0]) * (y - history.last[0])
+        history.changes[scale] += (y - before) * (y - before)
     away = y - history.mean[scale]
     history.mean[scale] += away / history.rows[scale]
     history.squares[scale] += away * (y - history.mean[scale])

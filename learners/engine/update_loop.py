@@ -34,7 +34,7 @@ def no_op(_parameters: Any, _memory: Any) -> None:
 
 @fragment
 def cache_nothing(_cached_prediction: Any, _parameters: Any, _memory: Any) -> None:
-    """Cache nothing of a row that waits for its label; the default of `UpdateRule.cache_prediction`."""
+    """Cache or recall nothing of a row that waits for its label; the default of two fields of `UpdateRule`."""
 
 
 @fragment
@@ -71,6 +71,9 @@ class UpdateRule(NamedTuple):
     arrives. Most rules cache nothing: they score the row again when the label arrives and learn from it as usual."""
     cache_prediction: Fragment = cache_nothing
     """``cache_prediction(cached, parameters, memory)``, called after `score`, writes the cached prediction."""
+    recall: Fragment = cache_nothing
+    """``recall(cached, parameters, memory)``, called before a row that waited for its label is scored again, restores
+    what the row was scored with then, as far as rows are learned with it. `learn_delayed` undoes it."""
     learn_delayed: Fragment = no_op
     """As `learn`, called after the row was scored again; its last argument is the cached prediction."""
     learn_unlabelled: Fragment = ignore_unlabelled
@@ -92,7 +95,7 @@ class DelayedRows(NamedTuple):
     """i8[n]: the slot of a row that waits for its label, or that waited and has it now; LABEL_EXPIRED if it appears
     again without a label, NOT_DELAYED for all other rows."""
     cached_prediction: Array
-    """f4[slots, ...]: the cached predictions of waiting rows; empty if the learner caches none."""
+    """f4 or f8[slots, ...]: the cached predictions of waiting rows; empty if the learner caches none."""
 
 
 NOT_DELAYED, LABEL_EXPIRED = -1, -2
@@ -105,6 +108,7 @@ class DelayedRule(NamedTuple):
     learn: Fragment
     begin: Fragment
     cache_prediction: Fragment
+    recall: Fragment
     learn_delayed: Fragment
     learn_unlabelled: Fragment
 
@@ -114,7 +118,8 @@ def delayed_kernel_of(rule: UpdateRule, signed: bool) -> Callable[..., None] | N
     if not (rule.cached_prediction or rule.uses_unlabelled):
         return None
     learn = rule.learn_delayed if rule.cached_prediction else without_cache(rule.learn)
-    delayed = DelayedRule(rule.score, rule.learn, rule.begin, rule.cache_prediction, learn, rule.learn_unlabelled)
+    cached = rule.cache_prediction, rule.recall
+    delayed = DelayedRule(rule.score, rule.learn, rule.begin, *cached, learn, rule.learn_unlabelled)
     return delayed_class_row_loop(delayed) if rule.classes else delayed_row_loop(delayed, signed)
 
 
@@ -170,13 +175,15 @@ def class_row_loop(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
 @cache
 def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
     """As `row_loop`, for rows that may wait for their labels."""
-    score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
+    score, learn, begin, cache_prediction, recall, learn_delayed, learn_unlabelled = rule
 
     def run(
         rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, cached_prediction: Array
     ) -> None:
         begin(parameters, memory)
         for t in range(rows.shape[0]):
+            if slot[t] >= 0 and not math.isnan(y[t]):
+                recall(cached_prediction[slot[t]], parameters, memory)
             margin = score(rows[t], parameters, memory)
             scores[t, 0] = margin if math.isfinite(margin) else 0.0
             label = 2.0 * y[t] - 1.0 if signed else y[t]
@@ -196,13 +203,15 @@ def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
 @cache
 def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
     """As `class_row_loop`, for rows that may wait for their labels."""
-    score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
+    score, learn, begin, cache_prediction, recall, learn_delayed, learn_unlabelled = rule
 
     def run(
         rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, cached_prediction: Array
     ) -> None:
         begin(parameters, memory)
         for t in range(rows.shape[0]):
+            if slot[t] >= 0 and not math.isnan(y[t]):
+                recall(cached_prediction[slot[t]], parameters, memory)
             score(rows[t], parameters, memory)
             finite = write_score(memory.S, scores[t])
             if math.isnan(y[t]):

@@ -95,7 +95,7 @@ def learn(forests: TargetForests, level: float, last: float, history: TargetHist
     first = both = forests.mixing.forecasts[0]
     if forests.usage.used[0] == 1:
         both = stacking.mix(forests.mixing)
-        stacking.update_stacking(forests.mixing, level)
+        stacking.update_stacking(forests.mixing, level, False)
         teach(forests, level, last, history)
     judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
 
@@ -122,7 +122,7 @@ def learn_delayed(
             present[e] = forecasts[e]
             forecasts[e] = cached_prediction[place + e - 1] if e > 0 else first
         both = stacking.mix(forests.mixing)
-        stacking.update_stacking(forests.mixing, level)
+        stacking.update_stacking(forests.mixing, level, True)
         for e in range(F):
             forecasts[e] = present[e]
     if forests.usage.used[0] == 1:

@@ -147,7 +147,7 @@ class PendingRows:
         )
         self.cached_guesses = Guesses.allocate(W)
         self.cached_predictions = [learner.prediction_cache(W) for learner in learners]
-        """For each learner f4[W, ...], see `Learner.prediction_cache`."""
+        """For each learner f4 or f8[W, ...], see `Learner.prediction_cache`."""
         self._with_expired = any(learner.uses_unlabelled for learner in learners)
         """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]

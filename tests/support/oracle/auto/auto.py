@@ -25,3 +25,10 @@ class Auto:
 
     def learn(self, x, y):
         self.inner.learn([min(max(value, -6.0), 6.0) for value in x], y)
+
+    def cache(self, x):
+        """What is kept of a row until its label comes."""
+        return self.inner.cache([min(max(value, -6.0), 6.0) for value in x])
+
+    def learn_late(self, x, y, cached):
+        self.inner.learn_late([min(max(value, -6.0), 6.0) for value in x], y, cached)

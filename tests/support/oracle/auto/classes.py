@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from tests.support.oracle.auto.experts import (
     CosineExperts,
     Covariance,
     FirstOrder,
     LabelHistory,
+    LateResiduals,
     NaiveBayes,
     Neighbours,
     RisenLoss,
@@ -33,6 +36,7 @@ class Mixture:
     def __init__(self, E, weight, surest):
         self.weight, self.surest = weight, surest
         self.covariance, self.risen = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01), RisenLoss()
+        self.residuals = LateResiduals()
 
     def inputs(self, scores):
         """2 E rows of K scores: scores relative to the best one, and squashed leads."""
@@ -42,11 +46,15 @@ class Mixture:
         by_class = zip(*self.inputs(scores), strict=True)
         return [inner(self.weight, column) for column in by_class]
 
-    def learn(self, scores, y):
+    def learn(self, scores, y, late=False):
+        """`late`: the scores are those of the time when the row was predicted."""
         lead, by_class = over_others(self.mixed(scores), y)
-        step = self.covariance.gain([inner(row, by_class) for row in self.inputs(scores)], lead)
+        wrong, count = 1.0 - sigmoid(lead), 1.0
+        if late:
+            count -= self.residuals.correlation([wrong * one for one in by_class]) ** 2
+        step = self.covariance.gain([inner(row, by_class) for row in self.inputs(scores)], lead, count)
         self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
-        if self.risen.after((1.0 - sigmoid(lead)) ** 2):
+        if self.risen.after(wrong**2) and not late:
             P = self.covariance.P
             for i in range(len(P)):
                 P[i][i] += 3e-3 if P[i][i] < 0.03 else 0.0
@@ -67,22 +75,34 @@ class Forests:
         self.alone = Mixture(1, [1.0, 0.0], 35.0)
         self.usage, self.bulk = Usage(0.01, 1), Bulk(n)
 
-    def score(self, z, S):
+    def said(self, z):
+        """Their scores, or None if they are not used."""
         if not self.usage.used:
-            return self.alone.mixed([S])
+            return None
         bins = self.bulk.bins(z[:-1], ClassForest.BINS)
-        return self.mixture.mixed([S, *(forest.say(bins) for forest in self.forests)])
+        return [forest.say(bins) for forest in self.forests]
 
-    def learn(self, z, S, y):
-        before = self.score(z, S)
+    def score(self, S, said):
+        return self.alone.mixed([S]) if said is None else self.mixture.mixed([S, *said])
+
+    def learn(self, z, S, said, y, late):
+        before = self.score(S, said)
+        if said is not None:
+            self.mixture.learn([S, *said], y, late)
         if self.usage.used:
             bins = self.bulk.bins(z[:-1], ClassForest.BINS)
-            self.mixture.learn([S, *(forest.say(bins) for forest in self.forests)], y)
             self.bulk.learn(z[:-1])
             for forest in self.forests:
                 forest.learn(bins, y)
         self.usage.judge(loss_of(self.alone.mixed([S]), y), loss_of(before, y))
-        self.alone.learn([S], y)
+        self.alone.learn([S], y, late)
+
+
+def in_single_precision(scores):
+    """What is cached of a row: single precision; with two classes the difference."""
+    if len(scores[0]) == 2:
+        scores = [[0.0, S[1] - S[0]] for S in scores]
+    return [[float(np.float32(s)) for s in S] for S in scores]
 
 
 class Classes:
@@ -112,14 +132,30 @@ class Classes:
         z = [*z, 1.0]
         S = self.mixture.mixed(self.said(z))
         if self.forests:
-            S = self.forests.score(z, S)
+            S = self.forests.score(S, self.forests.said(z))
         return [S[1] - S[0]] if self.binary else S
 
     def learn(self, z, y):
-        z, y = [*z, 1.0], int(y)
-        scores = self.said(z)
+        z = [*z, 1.0]
+        said = self.forests.said(z) if self.forests else None
+        self.teach(z, int(y), self.said(z), said, self.experts[0].contexts(), late=False)
+
+    def cache(self, z):
+        """What the experts say of a row whose label is not known yet, and after which labels."""
+        z = [*z, 1.0]
+        said = self.forests.said(z) if self.forests else None
+        contexts = self.experts[0].contexts()
+        return in_single_precision(self.said(z)), in_single_precision(said) if said else None, contexts
+
+    def learn_late(self, z, y, cached):
+        scores, said, contexts = cached
+        self.teach([*z, 1.0], int(y), scores, said, contexts, late=True)
+
+    def teach(self, z, y, scores, said, contexts, late):
         if self.forests:
-            self.forests.learn(z, self.mixture.mixed(scores), y)
-        self.mixture.learn(scores, y)
-        for expert in self.experts:
+            self.forests.learn(z, self.mixture.mixed(scores), said, y, late)
+        self.mixture.learn(scores, y, late)
+        history, *others = self.experts
+        history.learn(z, y, contexts)
+        for expert in others:
             expert.learn(z, y)

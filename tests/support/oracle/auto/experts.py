@@ -111,18 +111,32 @@ class Covariance:
         self.P = [[first * (i == j) for j in range(d)] for i in range(d)]
         self.most, self.drift, self.flattest = most, drift, flattest
 
-    def gain(self, x, lead):
-        """Update the covariance for a row x with lead `lead`; return the weight step that raises the lead."""
+    def gain(self, x, lead, count=1.0):
+        """Update the covariance for `count` rows x with lead `lead`; return the weight step that raises the lead."""
         for i in range(len(x)):
-            self.P[i][i] += self.drift if self.P[i][i] < self.most else 0.0
+            self.P[i][i] += count * self.drift if self.P[i][i] < self.most else 0.0
         k = [inner(row, x) for row in self.P]
         variance = max(inner(x, k), 0.0)
         p = sigmoid(lead / sqrt(1.0 + pi / 8.0 * variance))
         h = max(p * (1.0 - p), self.flattest)
         self.P = [
-            [entry - k[i] * k[j] / (1.0 / h + variance) for j, entry in enumerate(row)] for i, row in enumerate(self.P)
+            [entry - k[i] * k[j] / (1.0 / count / h + variance) for j, entry in enumerate(row)]
+            for i, row in enumerate(self.P)
         ]
-        return [(1.0 - p) / h / (1.0 / h + variance) * one for one in k]
+        return [(1.0 - p) / h / (1.0 / count / h + variance) * one for one in k]
+
+
+class LateResiduals:
+    """Correlation of the residuals of successive late rows."""
+
+    def __init__(self):
+        self.last, self.product, self.square = None, 0.0, 0.0
+
+    def correlation(self, now):
+        self.product = 0.998 * self.product + 0.002 * (inner(now, self.last) if self.last else 0.0)
+        self.square = 0.998 * self.square + 0.002 * inner(now, now)
+        self.last = now
+        return min(self.product / self.square, 0.998) if self.product > 0.0 else 0.0
 
 
 class RisenLoss:
@@ -200,8 +214,8 @@ class LabelHistory:
             found.append([log(count + 0.5 / self.K) for count in counts[context]])
         return found
 
-    def learn(self, z, y):
-        for counts, context in zip(self.counts, self.contexts(), strict=True):
+    def learn(self, z, y, contexts=None):
+        for counts, context in zip(self.counts, contexts or self.contexts(), strict=True):
             faded = [0.99 * count for count in counts[context]]
             counts[context] = [(count if count > 1e-9 else 0.0) + (c == y) for c, count in enumerate(faded)]
         self.run = min(self.run + 1, self.longest - 1) if y == self.last else 0

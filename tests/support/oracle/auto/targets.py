@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp, sqrt
 
-from tests.support.oracle.auto.experts import Window
+from tests.support.oracle.auto.experts import LateResiduals, Window
 from tests.support.oracle.auto.forests import Bulk, TargetForest, Usage
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
@@ -32,9 +33,10 @@ class Scale:
 
 
 def scale_of(targets):
+    """The scale of targets with their changes, of which the first does not count."""
     scale = Scale()
-    for before, target in zip([targets[0], *targets], targets, strict=False):
-        scale.learn(target, target - before)
+    for i, (target, change) in enumerate(targets):
+        scale.learn(target, change if i else 0.0)
     return scale
 
 
@@ -77,26 +79,27 @@ class Past:
     def balance(self):
         return sum(1 if wild else -1 for _, wild in self.trial)
 
-    def learn(self, y):
-        wild = self.wild(y)
+    def learn(self, y, before):
+        """`before`: the last target that was known when y was forecast."""
+        wild, change = self.wild(y), y - before
         if self.scale.rows == 0:
-            self.last = [y] * 5
+            self.last, change = [y] * 5, 0.0
         if wild:
             self.reach *= 1.0 if self.trial else 4.0
         else:
-            self.scale.learn(y, 0.0 if self.after_wild else y - self.last[0])
+            self.scale.learn(y, 0.0 if self.after_wild else change)
             self.reach = max(self.reach * (1.0 - 1.0 / 4096.0), 20.0)
         self.after_wild, replaced = wild, False
         if wild or self.trial:
             self.recent = []
-            self.trial.append((y, wild))
+            self.trial.append(((y, change), wild))
             replaced = self.balance() == 5
             if replaced:
                 self.scale, self.after_wild = scale_of([target for target, _ in self.trial]), False
             if self.balance() in (0, 5):
                 self.trial = []
         elif self.scale.rows <= 1024:
-            self.recent.append(y)
+            self.recent.append((y, change))
             if self.scale.rows in (32, 64, 128, 256, 512, 1024):
                 recent, self.recent = scale_of(self.recent), []
                 away, variance = self.scale.mean - recent.mean, self.scale.squares / self.scale.rows
@@ -183,6 +186,7 @@ class Stacking:
     def __init__(self, E):
         self.loss, self.of_both, self.share = [0.0] * E, [0.0, 0.0], [1.0 / E] * E
         self.weight, self.P = [0.0] * E, [[0.05 * (i == j) for j in range(E)] for i in range(E)]
+        self.residuals = LateResiduals()
 
     def variance(self):
         return max(0.01 * min(self.loss), 1e-9)
@@ -199,18 +203,22 @@ class Stacking:
         likely = exp(bounded(-ahead, 50.0))
         return (likely * mean + corrected) / (likely + 1.0)
 
-    def learn(self, said, y):
+    def learn(self, said, y, late=False):
+        """`late`: the forecasts are those of the time when the row was forecast."""
         said = [bounded(s, 10.0) for s in said]
         away, both = self.both(said)
-        self.loss = [0.99 * loss + (y - s) ** 2 for loss, s in zip(self.loss, said, strict=True)]
-        self.of_both = [0.99 * loss + (y - s) ** 2 for loss, s in zip(self.of_both, both, strict=True)]
+        rho = self.residuals.correlation([y - both[1]]) if late else 0.0
+        count = (1.0 - rho) / (1.0 + rho)
+        keep = 1.0 - 0.01 * count
+        self.loss = [keep * loss + count * (y - s) ** 2 for loss, s in zip(self.loss, said, strict=True)]
+        self.of_both = [keep * loss + count * (y - s) ** 2 for loss, s in zip(self.of_both, both, strict=True)]
         behind = [(loss - min(self.loss)) / (2.0 * self.variance()) for loss in self.loss]
         likely = [exp(-min(far, 50.0)) for far in behind]
         self.share = [one / sum(likely) for one in likely]
         for i in range(len(said)):
-            self.P[i][i] += 1e-6 if self.P[i][i] < 0.05 else 0.0
+            self.P[i][i] += count * 1e-6 if self.P[i][i] < 0.05 else 0.0
         k = [inner(row, away) for row in self.P]
-        total = max(0.01 * self.of_both[1], 1e-9) + max(inner(away, k), 0.0)
+        total = max(0.01 * self.of_both[1], 1e-9) / count + max(inner(away, k), 0.0)
         self.weight = [w + (y - both[1]) * one / total for w, one in zip(self.weight, k, strict=True)]
         self.P = [[entry - k[i] * k[j] / total for j, entry in enumerate(row)] for i, row in enumerate(self.P)]
 
@@ -238,15 +246,30 @@ class Forests:
     def score(self, z, past, first, last):
         return self.stacking.say(self.said(z, past, first, last)) if self.usage.used else first
 
-    def learn(self, z, past, first, last, level, change):
-        both = self.score(z, past, first, last)
+    def learn(self, z, past, first, last, level, change, cached):
+        """`cached`: what all of them said when the row was forecast, if its target is late."""
+        said = self.said(z, past, first, last) if self.usage.used else None
+        judged = said if cached is None else cached.of_forests
+        then = both = first if cached is None else cached.first
+        if judged is not None:
+            both = self.stacking.say(judged)
+            self.stacking.learn(judged, level, late=cached is not None)
         if self.usage.used:
             bins = self.bins(z, past, first)
-            self.stacking.learn(self.said(z, past, first, last), level)
             self.bulk.learn(self.inputs(z, past, first))
             for forest, y in zip(self.forests, (level, level, change, level - first, level - first), strict=True):
                 forest.learn(bins, y)
-        self.usage.judge((level - first) ** 2, (level - both) ** 2)
+        self.usage.judge((level - then) ** 2, (level - both) ** 2)
+
+
+@dataclass
+class Cached:
+    """What is kept of a row whose target is not known yet."""
+
+    last: list
+    of_experts: list
+    of_forests: list | None
+    first: float = 0.0
 
 
 class Targets:
@@ -302,24 +325,44 @@ class Targets:
             forecast = self.forests.score(z, self.past, forecast, bounded(said[1], 10.0))
         return [forecast * self.past.of_levels() + self.past.scale.mean]
 
-    def learn(self, z, y):
+    def cache(self, z):
+        """What all experts say of a row whose target is not known yet, and the last targets if there are any."""
+        z = [*z, 1.0]
+        past, said = self.past, self.said(z)
+        of_forests = None
+        if self.forests and self.forests.usage.used:
+            of_forests = self.forests.said(z, past, self.stacking.say(said), bounded(said[1], 10.0))
+        return Cached(list(past.last) if past.scale.rows else [], said, of_forests)
+
+    def learn_late(self, z, y, cached):
+        # The experts learn what follows from targets as old as those that they will forecast from.
+        latest, self.past.last = self.past.last, cached.last or self.past.last
+        self.learn(z, y, cached, latest)
+
+    def learn(self, z, y, cached=None, latest=None):
         z, y = [*z, 1.0], bounded(y, 1e100)
         if not self.past.wild(y) and not self.past.after_wild and self.past.scale.squares > 0.0:
-            self.teach(z, y)
+            self.teach(z, y, cached)
+        before, self.past.last = self.past.last[0], latest or self.past.last
         wild, known = self.past.wild(y), self.past.scale.squares > 0.0
         mean, deviation = self.past.scale.mean, self.past.of_levels()
-        replaced = self.past.learn(y)
+        replaced = self.past.learn(y, before)
         if self.wide and known and not wild and not replaced:
             after = self.past.of_levels()
             self.wide.follow(deviation / after, (mean - self.past.scale.mean) / after)
 
-    def teach(self, z, y):
+    def teach(self, z, y, cached):
         past, u, said = self.past, self.past.row(z), self.said(z)
         level = bounded(past.level(y), 10.0)
         change = bounded((level - bounded(said[1], 10.0)) * past.of_levels() / past.of_changes(), 10.0)
+        judged = cached.of_experts if cached else said
+        if cached:
+            cached.first = self.stacking.say(judged)
+            if cached.of_forests:
+                cached.of_forests[0] = cached.first
         if self.forests:
-            self.forests.learn(z, past, self.stacking.say(said), bounded(said[1], 10.0), level, change)
-        self.stacking.learn(said, level)
+            self.forests.learn(z, past, self.stacking.say(said), bounded(said[1], 10.0), level, change, cached)
+        self.stacking.learn(judged, level, late=cached is not None)
         if self.window:
             self.window.keep(z, (level - bounded(said[self.best], 10.0)) * past.of_levels())
         for expert in self.on_changes:
