@@ -91,20 +91,18 @@ def test_labels_in_runs_shorter_than_the_delay_do_not_spoil_what_the_features_te
     X = rng.normal(size=(len(y), 5))
     X[:, 0] += y
     right = (scores_late(100, X, y)[:, 0] > 0.0) == y[:-100]
-    assert right[1000:].mean() > 0.66, "the best linear rule has 0.69"
+    assert right[1000:].mean() > 0.67, "the best linear rule has 0.69"
 
 
 def test_a_row_that_waits_after_two_outliers_is_cached_alike_by_a_copy_of_the_learner() -> None:
     """What is cached must not depend on rows that were scored before the state was saved."""
     X, y = stream("regression", 0, 200)
+    learner, copy = create("auto", N, task="regression"), create("auto", N, task="regression")
+    learner.predict_then_update(X[:152], y[:152], np.empty((152, 1)))
+    copy.restore(learner.snapshot())
     caches = []
-    for copied in (False, True):
-        learner = create("auto", N, task="regression")
-        learner.predict_then_update(X[:152], y[:152], np.empty((152, 1)))
-        if copied:
-            saved, learner = learner.snapshot(), create("auto", N, task="regression")
-            learner.restore(saved)
-        caches.append(learner.prediction_cache(1))
+    for one in (learner, copy):
+        caches.append(one.prediction_cache(1))
         rows = DelayedRows(np.zeros(1, np.int64), caches[-1])
-        learner.predict_then_update_delayed(X[152:153], np.full(1, np.nan), np.empty((1, 1)), rows)
+        one.predict_then_update_delayed(X[152:153], np.full(1, np.nan), np.empty((1, 1)), rows)
     np.testing.assert_array_equal(*caches)
