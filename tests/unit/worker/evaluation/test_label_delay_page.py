@@ -28,7 +28,7 @@ def test_the_page_lists_where_auto_is_behind(tmp_path) -> None:
     learners = {AUTO: 80.0, "dfop": 70.0, "pa": 71.0}
     cells = {key: Cell(60.0, learners, {"a": 80.5, "b": 50.0}) for key in asked}
     cells["keystroke", 20] = Cell(80.6, learners, {"a": 80.4, "b": 50.0})
-    text = page(cells, 1.0)
+    text = page(cells, [["bike_hour", "1", "0.0", "80.0", "95.0"]], 1.0)
     assert "It holds in 19 of 20:" in text
     assert "keystroke, 20 rows late (-0.60): nobody has looked into it." in text
     assert text.count("**-") == 1
