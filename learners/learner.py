@@ -166,7 +166,7 @@ class Learner:
         return self.rule().uses_unlabelled
 
     def prediction_cache(self, slots: int) -> Array:
-        """Allocate the cached predictions of `slots` waiting rows, f4 or f8[slots, ...]; empty if the rule caches none."""
+        """Allocate cached predictions of `slots` waiting rows, f4 or f8[slots, ...]; empty if the rule caches none."""
         rule = self.rule()
         if not rule.cached_prediction:
             return np.zeros((slots, 0), np.float32)

@@ -90,7 +90,10 @@ def is_wild(history: TargetHistory, y: float) -> bool:
 
 @kernel
 def advance(history: TargetHistory, y: float, wild: bool, before: float) -> bool:
-    """Add the next target, |y| <= LARGEST, forecast when `before` was the last one; return whether another scale has replaced the current one."""
+    """Add the next target, |y| <= LARGEST; return whether another scale has replaced the current one.
+
+    `before` was the last target when this one was forecast.
+    """
     last, run, reach, rows = history.last, history.run, history.reach, history.rows
     replaced = False
     if rows[NOW] == 0:

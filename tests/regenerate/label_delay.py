@@ -67,8 +67,8 @@ NOTES = {
     "who knew the old concept only; by the time that they have learned the new one, the mixture has learned not to "
     "believe them",
     ("occupancy", 100): "labels come in runs: of 1 of up to 284 rows, of 0 of up to 3,758. A run that most experts "
-    "got wrong moves the weights, and the next run is another one. Late labels that are like those before count less "
-    "([decision 90](../decisions/0090-what-a-late-label-counts-in-auto.md)), without which it would be 2.0 below",
+    "got wrong moves the weights, and the next run is another one. Late labels count less if their residuals are alike "
+    "(docs/decisions/0090); without that, it would be 2.0 below",
     ("occupancy", 500): "the same; without that decision it would be 3.0 below",
     ("usenet1", 50): "1,500 rows, of which only the labels' order tells the next one: `after_run` knows it from "
     "row 150 on, and by the labels that had come `auto` believed it from row 600 on. No-change is that good by chance: "
