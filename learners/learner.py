@@ -64,6 +64,8 @@ class Learner:
     """False if the features' raw values have a meaning, like truth values; they are never standardised."""
     unscaled: tuple[int, ...] = ()
     """Columns that hold ids, such as a task's; they are left as they are when the others are standardised."""
+    reads_raw: bool = False
+    """Whether the online standardiser leaves the features as they came behind the scaled ones of a row."""
     composite: bool = False
     """Whether it consists of other learners and so cannot be the base or an expert of an ensemble."""
     link: str | None = None

@@ -14,7 +14,8 @@ def bounded(value: float, most: float) -> float:
 
 @kernel
 def clip_row(x: Array, z: Array) -> None:
-    """Write the clipped row, followed by a constant 1, to `z`. Shapes: x f8[n], z f8[n + 1]."""
-    for j in range(x.shape[0]):
+    """Write the clipped row, followed by a constant 1, to `z`. Shapes: x f8[n or more], z f8[n + 1]."""
+    n = z.shape[0] - 1
+    for j in range(n):
         z[j] = bounded(x[j], FURTHEST)
-    z[x.shape[0]] = 1.0
+    z[n] = 1.0

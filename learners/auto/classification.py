@@ -12,6 +12,7 @@ from driftway.learners.auto import (
     naive_bayes,
     neighbours,
     second_order,
+    value_weights,
 )
 from driftway.learners.auto import (
     random_fourier as waves,
@@ -27,6 +28,7 @@ from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
 from driftway.learners.auto.second_order import Filters
+from driftway.learners.auto.value_weights import ValueWeights
 from driftway.learners.contract import Array, UpdateRule, field, fragment, part, scratch, separate_kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
@@ -41,6 +43,8 @@ FILTERS_WORTH = 1.25
 
 FORESTS_WORTH = 1.0
 """Value of the forests in `affordable`."""
+VALUES_WORTH = 0.02
+"""Value of the weights of single values: wide rows and small budgets leave them out first, and keep the others."""
 
 
 class ClassificationNumbers(NamedTuple):
@@ -50,6 +54,7 @@ class ClassificationNumbers(NamedTuple):
     filters: bool
     near: bool
     forests: bool
+    values: bool
 
 
 class ClassificationState(NamedTuple):
@@ -63,6 +68,7 @@ class ClassificationState(NamedTuple):
     near: Any = part(NearestNeighbours, "experts by neighbours")
     mixing: Any = part(MixingState, "what makes one judgement of all those above")
     forests: Any = part(ClassForests, "forests, and what adds them to that judgement")
+    values: Any = part(ValueWeights, "expert on single values, and what adds it to all others")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     S: Array = scratch("f8[K]", "the score of each class")
     now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
@@ -78,9 +84,11 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
             (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
             (neighbours.WINDOW * n, 1.0),
             (class_forest.cost(n, K) * of_classes.FORESTS, FORESTS_WORTH),
+            (value_weights.cost(n, C), VALUES_WORTH),
         )
     )
-    E, (R, H) = len(names(asked)) - of_classes.FORESTS * asked.forests, label_history.contexts(K)
+    E = len(names(asked)) - of_classes.FORESTS * asked.forests - value_weights.EXPERTS * asked.values
+    R, H = label_history.contexts(K)
     sizes: Sizes = {
         "w": n + 1,
         "C": C,
@@ -94,8 +102,9 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "H": H,
         "E": E,
         "M": 2 * E,
-        "o": E * C + label_history.EXPERTS + of_classes.FORESTS * K * asked.forests,
+        "o": E * C + label_history.EXPERTS + of_classes.FORESTS * K * asked.forests + 2 * K * asked.values,
         **of_classes.sizes(n, K, asked.forests),
+        **value_weights.sizes(n, C, asked.values),
     }
     return UpdateRule(
         score,
@@ -128,6 +137,9 @@ def begin(state: State, seed: int) -> None:
         for field_name in ("weight", "share"):
             state[f"forests.{name}.{field_name}"][:1] = 1.0  # the first mixture's score as it is
         np.fill_diagonal(state[f"forests.{name}.P"], mixing.FIRST)
+    for field_name in ("weight", "share"):
+        state[f"values.mixing.{field_name}"][:1] = 1.0
+    np.fill_diagonal(state["values.mixing.P"], mixing.FIRST)
     state["forests.usage.fails"][0] = PATIENCE - 3
     for place, name in enumerate(ClassForests._fields[: of_classes.FORESTS]):
         seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
@@ -139,17 +151,18 @@ def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
     found += second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
-    return found + of_classes.NAMES * asked.forests
+    return found + of_classes.NAMES * asked.forests + value_weights.NAMES * asked.values
 
 
 def shares(asked: ClassificationNumbers, state: State) -> Array:
     """Return each expert's share in the score, in the order of `names`; they sum to 1."""
-    return with_forests(state["mixing.share"], state) if asked.forests else state["mixing.share"]
+    found = with_forests(state["mixing.share"], state) if asked.forests else state["mixing.share"]
+    return value_weights.with_values(found, state) if asked.values else found
 
 
 @fragment
 def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
-    """Evaluate all experts and mix their scores. Shapes: x f8[n]."""
+    """Evaluate all experts and mix their scores. Shapes: x f8[n], or f8[2 n] with the row as it came behind it."""
     z, raw = memory.z, memory.mixing.raw
     clip_row(x, z)
     label_history.predict(memory.history, raw)
@@ -167,18 +180,24 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
     mix(memory.mixing, memory.S, SUREST)
     if p.forests:
         of_classes.add(memory.forests, z, memory.S)
+    if p.values:
+        value_weights.add(memory.values, x, z, memory.S)
 
 
 @fragment
 def learn(
-    _x: Array, y: int, _omega: float, _finite: bool, p: ClassificationNumbers, memory: ClassificationState
+    x: Array, y: int, _omega: float, _finite: bool, p: ClassificationNumbers, memory: ClassificationState
 ) -> None:
-    """Update the mixture by the experts' scores, then update each expert."""
+    """Update the mixtures by the experts' scores, then update each expert."""
+    S = memory.S
+    if p.values:
+        value_weights.learn(memory.values, x, memory.z, S, y)
+        S = memory.values.before
     if p.forests:
         update_mixing(memory.mixing, memory.forests.first, y, False)
-        of_classes.learn(memory.forests, memory.S, y)
+        of_classes.learn(memory.forests, S, y)
     else:
-        update_mixing(memory.mixing, memory.S, y, False)
+        update_mixing(memory.mixing, S, y, False)
     label_history.update(y, memory.history)
     teach(y, p, memory)
 
@@ -211,11 +230,13 @@ def cache_prediction(cached_prediction: Array, p: ClassificationNumbers, memory:
     cached_prediction[place], cached_prediction[place + 1] = after_run, after_past
     if p.forests:
         of_classes.cache(memory.forests, cached_prediction, place + label_history.EXPERTS)
+    if p.values:
+        value_weights.cache(memory.values, cached_prediction)
 
 
 @fragment
 def learn_delayed(
-    _x: Array,
+    x: Array,
     y: int,
     _omega: float,
     _finite: bool,
@@ -229,6 +250,8 @@ def learn_delayed(
     whose labels are delayed as well. Shapes: cached_prediction f4[o].
     """
     raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
+    if p.values:
+        value_weights.learn_delayed(memory.values, x, memory.z, memory.S, y, cached_prediction)
     place = 0
     for e in range(E):
         for c in range(K):

@@ -99,6 +99,8 @@ class OnlineStandardizer(Wrapper):
             raise ValueError(f"{inner.name} ignores features; there is nothing to standardise")
         self.name, self.tasks, self.unscaled = inner.name, inner.tasks, inner.unscaled
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
+        if inner.reads_raw:
+            inner.width = 2 * inner.n_features
         super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
     def own_fields(self) -> Fields:
@@ -121,6 +123,8 @@ class OnlineStandardizer(Wrapper):
         standardize(rows, y, scaled, statistics_in(self.state))
         for column in self.unscaled:
             scaled[:, column] = rows[:, column]
+        if self.inner.reads_raw:
+            scaled[:, self.n_features :] = rows
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 

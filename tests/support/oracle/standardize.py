@@ -71,7 +71,8 @@ class Standardize:
 
     def scaled(self, x):
         z = [feature.scaled(value) for value, feature in zip(x, self.features, strict=True)]
-        return [value if j in self.unscaled else z[j] for j, value in enumerate(x)]
+        scaled = [value if j in self.unscaled else z[j] for j, value in enumerate(x)]
+        return scaled + list(x) if getattr(self.oracle, "reads_raw", False) else scaled
 
     def score(self, x):
         return self.oracle.score(self.scaled(x))

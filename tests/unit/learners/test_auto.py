@@ -243,15 +243,15 @@ def test_a_larger_budget_never_loses_a_family_of_experts(n: int, K: int) -> None
         has = set((classification if K else regression).names(rule.parameters))
         assert has >= had, budget
         had = has
-    assert len(had) == (19 if K else 18), "all in the end"
+    assert len(had) == (20 if K else 18), "all in the end"
 
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
 def test_by_default_few_features_get_all_experts_and_many_features_fewer(K: int) -> None:
     selected = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
-    assert selected[8] == (True, True, True, True)
-    assert selected[100] == (True, True, K < 10, True)
-    assert selected[500] == (True, False, False, True)
+    assert selected[8] == (True, True, True, True, True)
+    assert selected[100] == (True, True, K < 10, True, K == 2)
+    assert selected[500] == (True, False, False, True, False)
 
 
 def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_ones() -> None:
@@ -263,7 +263,7 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_on
     assert not any(name.startswith(("filter", "nearest")) for name in wide)
     assert "waves_logistic" in wide
     assert set(create("auto", 8, budget=0.01).experts()) == set(
-        classification.names(classification.ClassificationNumbers(False, False, False, False))
+        classification.names(classification.ClassificationNumbers(False, False, False, False, False))
     )
     assert set(create("auto", 2000, task="regression").experts()) == {
         *regression.NAMES,

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.auto import classification, first_order, label_history, naive_bayes, neighbours, second_order
+from driftway.learners.auto import (
+    classification,
+    first_order,
+    label_history,
+    naive_bayes,
+    neighbours,
+    second_order,
+    value_weights,
+)
 from driftway.learners.auto.auto import Auto
 from driftway.learners.auto.forests import of_classes
 from driftway.learners.auto.mixing import MixingState
@@ -33,6 +41,7 @@ class Ablation(NamedTuple):
     filters: bool
     near: bool
     forests: bool
+    values: bool
     first: int
     end: int
     squashed: bool
@@ -45,6 +54,8 @@ def score(x: Array, p: Any, memory: Any) -> None:
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
     if p.forests:
         of_classes.add(memory.forests, memory.z, memory.S)
+    if p.values:
+        value_weights.add(memory.values, x, memory.z, memory.S)
 
 
 @kernel
@@ -102,7 +113,7 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         neighbours.EXPERTS * asked.near,
     )
     if family == FORESTS:
-        return Ablation(asked.waves, asked.filters, asked.near, False, 0, 0, False)
+        return Ablation(asked.waves, asked.filters, asked.near, False, asked.values, 0, 0, False)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED)
     index = IN_ORDER.index(family)

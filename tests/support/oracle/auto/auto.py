@@ -15,20 +15,32 @@ class Auto:
             needed = [sum(cost for cost, other in zip(costs, rank, strict=True) if other <= own) for own in rank]
             return [need <= budget / 0.25e-3 for need in needed]
 
+        self.n, self.reads_raw = n_features, kind != "regression"
         if kind == "regression":
             self.inner = Targets(n_features, affordable, seed)
         else:
             self.inner = Classes(n_features, n_classes, kind == "binary", affordable, seed)
 
+    def clipped(self, x):
+        return [min(max(value, -6.0), 6.0) for value in x[: self.n]]
+
     def score(self, x):
-        return self.inner.score([min(max(value, -6.0), 6.0) for value in x])
+        self.note(x)
+        return self.inner.score(self.clipped(x))
 
     def learn(self, x, y):
-        self.inner.learn([min(max(value, -6.0), 6.0) for value in x], y)
+        self.note(x)
+        self.inner.learn(self.clipped(x), y)
 
     def cache(self, x):
         """What is kept of a row until its label comes."""
-        return self.inner.cache([min(max(value, -6.0), 6.0) for value in x])
+        self.note(x)
+        return self.inner.cache(self.clipped(x))
 
     def learn_late(self, x, y, cached):
-        self.inner.learn_late([min(max(value, -6.0), 6.0) for value in x], y, cached)
+        self.note(x)
+        self.inner.learn_late(self.clipped(x), y, cached)
+
+    def note(self, x):
+        """Keep the row as it came, which the standardiser leaves behind the scaled one."""
+        self.inner.raw = x[-self.n :]

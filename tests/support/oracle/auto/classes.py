@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tests.support.oracle.auto.experts import (
     NaiveBayes,
     Neighbours,
     RisenLoss,
+    Scores,
     SecondOrder,
     over_others,
     rival,
@@ -105,25 +106,94 @@ def in_single_precision(scores):
     return [[float(np.float32(s)) for s in S] for S in scores]
 
 
+class Values:
+    """Logistic regression on the features, and on each value of those whose values return; any number of values."""
+
+    def __init__(self, K, d):
+        self.K, self.d, self.rows = K, d, 0
+        self.linear, self.variances = Scores(K, d), [1.0] * d
+        self.of, self.entered, self.known = {}, [0] * d, [0.0] * d
+        self.mixture = Mixture(2, [1.0, 0.0, 0.0, 0.0], 35.0)
+
+    def used(self, j):
+        return self.entered[j] >= 3 and self.known[j] > 0.7
+
+    def counted(self, j):
+        return self.rows < 1024 or (self.entered[j] >= 3 and self.known[j] >= 0.25)
+
+    def any_used(self, raw):
+        return any(self.counted(j) and self.used(j) for j in range(len(raw)))
+
+    def mine(self, raw):
+        """The weights of the row's values, [one-value Scores, variance] each."""
+        return [self.of[j, v] for j, v in enumerate(raw) if self.counted(j) and self.used(j) and (j, v) in self.of]
+
+    def margins(self, z, raw):
+        """What it says of each class, and the variance of that."""
+        S, spread = self.linear.of(z), sum(p * v * v for p, v in zip(self.variances, z, strict=True))
+        for weights, variance in self.mine(raw):
+            S = [s + w for s, w in zip(S, weights.of([1.0]), strict=True)]
+            spread += variance
+        return S, spread
+
+    def both(self, z, raw, S):
+        own, spread = self.margins(z, raw)
+        return [S, [s / sqrt(1.0 + pi / 8.0 * spread) for s in own]]
+
+    def score(self, z, raw, S):
+        return self.mixture.mixed(self.both(z, raw, S)) if self.any_used(raw) else S
+
+    def learn(self, z, raw, both, y, late):
+        """`both`: the scores of all others and of this one, by which the row was predicted, if this one took part."""
+        if both is not None:
+            self.mixture.learn(both, y, late)
+        if self.any_used(raw):
+            self.learn_weights(z, raw, y)
+        for j, v in enumerate(raw):
+            if self.counted(j):
+                known = (j, v) in self.of
+                if not known:
+                    self.of[j, v] = [Scores(self.K, 1), 1.0]
+                    self.entered[j] += 1
+                self.known[j] += (known - self.known[j]) / 256.0
+        self.rows += 1
+
+    def learn_weights(self, z, raw, y):
+        S, spread = self.margins(z, raw)
+        lead, by_class = over_others(S, y)
+        p = sigmoid(lead / sqrt(1.0 + pi / 8.0 * spread))
+        h = max(p * (1.0 - p), 0.02)
+        steps = [0.5 * (1.0 - p) / h / (1.0 / h + spread) * one for one in by_class]
+        self.linear.move([p * v for p, v in zip(self.variances, z, strict=True)], steps)
+        self.variances = [
+            min(p - (p * v) ** 2 / (1.0 / h + spread) + 1e-5, 1.0) for p, v in zip(self.variances, z, strict=True)
+        ]
+        for entry in self.mine(raw):
+            entry[0].move([entry[1]], steps)
+            entry[1] = min(entry[1] - entry[1] ** 2 / (1.0 / h + spread) + 3e-3, 1.0)
+
+
 class Classes:
     """All experts and the mixtures, on scaled rows."""
 
     def __init__(self, n, K, binary, affordable, seed):
         self.K, self.binary = K, binary
-        waves, filters, near, forests = affordable(
+        waves, filters, near, forests, values = affordable(
             [
                 128 * (n + 8 * (1 if K == 2 else K)),
                 4 * (n + 1) ** 2,
                 512 * n,
                 3 * (16 * (100 + 8 * min(n, 12) + 8 * K) + n),
+                n * (30 + 4 * (1 if K == 2 else K)),
             ],
-            [1.0, 1.25, 1.0, 1.0],
+            [1.0, 1.25, 1.0, 1.0, 0.02],
         )
         self.experts = [LabelHistory(K), FirstOrder(K, n + 1, 0.05), NaiveBayes(K, n)]
         self.experts += [CosineExperts(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
         E = 2 + 4 + 2 + 4 * waves + 2 * filters + 2 * near
         self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
         self.forests = Forests(K, n, seed) if forests else None
+        self.values, self.raw = Values(K, n + 1) if values else None, []
 
     def said(self, z):
         return [S for expert in self.experts for S in expert.say(z)]
@@ -133,25 +203,40 @@ class Classes:
         S = self.mixture.mixed(self.said(z))
         if self.forests:
             S = self.forests.score(S, self.forests.said(z))
+        if self.values:
+            S = self.values.score(z, self.raw, S)
         return [S[1] - S[0]] if self.binary else S
+
+    def without_values(self, z, scores, said):
+        """The score of all others, before the expert on values."""
+        S = self.mixture.mixed(scores)
+        return self.forests.score(S, said) if self.forests else S
 
     def learn(self, z, y):
         z = [*z, 1.0]
-        said = self.forests.said(z) if self.forests else None
-        self.teach(z, int(y), self.said(z), said, self.experts[0].contexts(), late=False)
+        scores, said = self.said(z), self.forests.said(z) if self.forests else None
+        both = None
+        if self.values and self.values.any_used(self.raw):
+            both = self.values.both(z, self.raw, self.without_values(z, scores, said))
+        self.teach(z, int(y), scores, said, both, self.experts[0].contexts(), late=False)
 
     def cache(self, z):
         """What the experts say of a row whose label is not known yet, and after which labels."""
         z = [*z, 1.0]
-        said = self.forests.said(z) if self.forests else None
-        contexts = self.experts[0].contexts()
-        return in_single_precision(self.said(z)), in_single_precision(said) if said else None, contexts
+        scores, said = self.said(z), self.forests.said(z) if self.forests else None
+        both = None
+        if self.values and self.values.any_used(self.raw):
+            both = self.values.both(z, self.raw, self.without_values(z, scores, said))
+            both = [[float(np.float32(s)) for s in S] for S in both]
+        cached = in_single_precision(scores), in_single_precision(said) if said else None
+        return *cached, both, self.experts[0].contexts()
 
     def learn_late(self, z, y, cached):
-        scores, said, contexts = cached
-        self.teach([*z, 1.0], int(y), scores, said, contexts, late=True)
+        self.teach([*z, 1.0], int(y), *cached, late=True)
 
-    def teach(self, z, y, scores, said, contexts, late):
+    def teach(self, z, y, scores, said, both, contexts, late):
+        if self.values:
+            self.values.learn(z, self.raw, both, y, late)
         if self.forests:
             self.forests.learn(z, self.mixture.mixed(scores), said, y, late)
         self.mixture.learn(scores, y, late)
