@@ -224,8 +224,8 @@ def learn_weights(values: ValueWeights, z: Array, y: int) -> None:
     C, by_class, spread = values.linear.shape[0], values.by_class, values.spread[0]
     p = sigmoid(lead_over_others(values.own, y, by_class) / math.sqrt(1.0 + PROBIT * spread))
     h = max(p * (1.0 - p), FLATTEST)
-    part = 1.0 / (1.0 / h + spread)
-    step = (1.0 - p) / h * part
+    share = 1.0 / (1.0 / h + spread)
+    step = (1.0 - p) / h * share
     if C > 1:
         step *= 0.5
     K = by_class.shape[0]
@@ -233,14 +233,14 @@ def learn_weights(values: ValueWeights, z: Array, y: int) -> None:
         k = values.linear_variance[i] * z[i]
         for c in range(C):
             values.linear[c, i] += step * k * by_class[K - C + c]
-        values.linear_variance[i] = min(values.linear_variance[i] - part * k * k + LINEAR_DRIFT, FIRST)
+        values.linear_variance[i] = min(values.linear_variance[i] - share * k * k + LINEAR_DRIFT, FIRST)
     for j in range(values.known.shape[0]):
         if values.found[j] == 1.0 and is_used(values, j):
             g = int(values.place[j])
             k = values.variance[g]
             for c in range(C):
                 values.weight[g, c] += step * k * by_class[K - C + c]
-            values.variance[g] = min(k - part * k * k + DRIFT, FIRST)
+            values.variance[g] = min(k - share * k * k + DRIFT, FIRST)
 
 
 def with_values(shares: Array, state: State) -> Array:

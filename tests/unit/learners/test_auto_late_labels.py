@@ -18,6 +18,7 @@ N = 4
 def stream(task: str, K: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(rows, N))
+    X[:, 3] = rng.integers(0, 6, rows)  # values that return
     level = np.cumsum(rng.normal(size=rows)) * 0.3 + X[:, 0] - 0.5 * X[:, 1]
     if task == "regression":
         level[150:154] = 1e6  # more than one outlier in succession
