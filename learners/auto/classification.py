@@ -19,6 +19,7 @@ from driftway.learners.auto import (
 )
 from driftway.learners.auto.bounds import clip_row
 from driftway.learners.auto.budget import affordable
+from driftway.learners.auto.bulk import Bulk, follow, spread_out
 from driftway.learners.auto.forests import class_forest, of_classes
 from driftway.learners.auto.forests.of_classes import ClassForests
 from driftway.learners.auto.forests.usage import PATIENCE, with_forests
@@ -69,7 +70,9 @@ class ClassificationState(NamedTuple):
     mixing: Any = part(MixingState, "what makes one judgement of all those above")
     forests: Any = part(ClassForests, "forests, and what adds them to that judgement")
     values: Any = part(ValueWeights, "expert on single values, and what adds it to all others")
-    z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
+    bulk: Any = part(Bulk, "where most values of the features are")
+    clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
+    z: Array = scratch("f8[w]", "the same, spread out where the bulk of a feature is narrow")
     S: Array = scratch("f8[K]", "the score of each class")
     now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
@@ -164,7 +167,8 @@ def shares(asked: ClassificationNumbers, state: State) -> Array:
 def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Evaluate all experts and mix their scores. Shapes: x f8[n], or f8[2 n] with the row as it came behind it."""
     z, raw = memory.z, memory.mixing.raw
-    clip_row(x, z)
+    clip_row(x, memory.clipped)
+    spread_out(memory.bulk, memory.clipped, z)
     label_history.predict(memory.history, raw)
     # Each family writes after the previous one; with literal offsets numba would compile a kernel for each.
     e = first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
@@ -179,7 +183,7 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
         neighbours.vote(memory.near, raw, e)
     mix(memory.mixing, memory.S, SUREST)
     if p.forests:
-        of_classes.add(memory.forests, z, memory.S)
+        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
     if p.values:
         value_weights.add(memory.values, x, z, memory.S)
 
@@ -200,6 +204,7 @@ def learn(
         update_mixing(memory.mixing, S, y, False)
     label_history.update(y, memory.history)
     teach(y, p, memory)
+    follow(memory.bulk, x)
 
 
 @separate_kernel
@@ -271,3 +276,4 @@ def learn_delayed(
     label_history.count_at(y, int(cached_prediction[place]), int(cached_prediction[place + 1]), memory.history)
     label_history.advance(y, memory.history)
     teach(y, p, memory)
+    follow(memory.bulk, x)

@@ -13,6 +13,7 @@ from driftway.learners.auto import block_least_squares, neighbours, stacking
 from driftway.learners.auto.block_least_squares import Blocks
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
+from driftway.learners.auto.bulk import Bulk, follow, spread_out
 from driftway.learners.auto.forests import of_targets, target_forest
 from driftway.learners.auto.forests.of_targets import TargetForests
 from driftway.learners.auto.forests.usage import with_forests
@@ -95,7 +96,9 @@ class RegressionState(NamedTuple):
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
     forests: Any = part(TargetForests, "forests, and what adds them to that forecast")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
-    z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
+    bulk: Any = part(Bulk, "where most values of the features are")
+    clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
+    z: Array = scratch("f8[w]", "the same, spread out where the bulk of a feature is narrow")
     bent: Array = scratch("f8[q]", "products of features, then u")
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
@@ -185,12 +188,14 @@ def shares(asked: RegressionNumbers, state: State) -> Array:
 @fragment
 def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     """Evaluate all experts and mix their forecasts; after two wild targets return the last. Shapes: x f8[n]."""
-    clip_row(x, memory.z)
+    clip_row(x, memory.clipped)
+    spread_out(memory.bulk, memory.clipped, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
     forecast = stacking.mix(memory.stacking)
     if p.forests:
-        forecast = of_targets.add(memory.forests, forecast, memory.stacking.forecasts[1], memory.z, memory.history)
+        last = memory.stacking.forecasts[1]
+        forecast = of_targets.add(memory.forests, memory.bulk, forecast, last, memory.clipped, memory.history)
     if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
         return memory.history.last[0]
     of_level, _ = scales(memory.history)
@@ -244,7 +249,7 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState) -> None:
+def learn(x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Update the mixture and each expert, then the history: all of them scored the row on the old scales.
 
     Neither a wild target nor the one after it, which was forecast from it, is learned from. Nor is any as long as all
@@ -259,6 +264,7 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         teach(target, p, memory)
     move_on(target, wild, history.last[0], p, memory)
+    follow(memory.bulk, x)
 
 
 @fragment
@@ -295,7 +301,7 @@ def recall(cached_prediction: Array, p: RegressionNumbers, memory: RegressionSta
 
 @fragment
 def learn_delayed(
-    _x: Array,
+    x: Array,
     y: float,
     _omega: float,
     _forecast: float,
@@ -324,6 +330,7 @@ def learn_delayed(
     for i in range(LAGS):
         history.last[i] = memory.latest[i]
     move_on(target, wild, before, p, memory)
+    follow(memory.bulk, x)
 
 
 @kernel

@@ -7,8 +7,9 @@ comparison shows only what the forests add.
 import math
 from typing import Any, NamedTuple
 
+from driftway.learners.auto.bulk import Bulk
 from driftway.learners.auto.forests import class_forest
-from driftway.learners.auto.forests.binning import Bulk, follow, quantize
+from driftway.learners.auto.forests.binning import quantize
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED
 from driftway.learners.auto.forests.usage import Usage, judge
@@ -36,7 +37,6 @@ class ClassForests(NamedTuple):
     mixing: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
     alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
     usage: Any = part(Usage, "whether the forests are used")
-    bulk: Any = part(Bulk, "where most values of the features are, which the bins follow")
     bins: Array = scratch("f8[n]", "bins of the row's features")
     first: Array = scratch("f8[K]", "the score of the first mixture")
     without: Array = scratch("f8[K]", "that of the second one without the forests")
@@ -53,7 +53,6 @@ def sizes(n: int, K: int, used: bool) -> Sizes:
         "A": A,
         "m": m,
         "c": n,
-        "a": n * used,
         "B": BINS,
         "F": mixed,
         "G": 2 * mixed,
@@ -69,14 +68,14 @@ def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
 
 
 @kernel
-def add(forests: ClassForests, z: Array, S: Array) -> None:
+def add(forests: ClassForests, bulk: Bulk, z: Array, S: Array) -> None:
     """Replace S, the score of all other experts, by the second mixture. Shapes: z f8[n or more], S f8[K]."""
     raw = forests.mixing.raw
     for c in range(S.shape[0]):
         forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
     if forests.usage.used[0] == 1:
-        quantize(forests.bulk, z, forests.bins, BINS)
+        quantize(bulk, z, forests.bins, BINS)
         class_forest.predict(forests.careful, forests.bins, raw[1])
         class_forest.predict(forests.moderate, forests.bins, raw[2])
         class_forest.predict(forests.eager, forests.bins, raw[3])
@@ -131,7 +130,6 @@ def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -
     """
     without = update_mixing(forests.alone, forests.without, y, late)
     if forests.usage.used[0] == 1:
-        follow(forests.bulk)
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from driftway.learners.auto import stacking
 from driftway.learners.auto.bounds import bounded
+from driftway.learners.auto.bulk import Bulk, position
 from driftway.learners.auto.forests import target_forest
-from driftway.learners.auto.forests.binning import Bulk, follow, quantize
+from driftway.learners.auto.forests.binning import bin_of, quantize
 from driftway.learners.auto.forests.target_forest import BINS, TREES, TargetForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns
 from driftway.learners.auto.forests.usage import Usage, judge
@@ -36,9 +37,7 @@ class TargetForests(NamedTuple):
     left_history: Any = part(TargetForest, "the same with the last targets as features")
     mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
     usage: Any = part(Usage, "whether the forests are used")
-    bulk: Any = part(Bulk, "where most values of the features are, which the bins follow")
-    inputs: Array = scratch("f8[c]", "the features")
-    bins: Array = scratch("f8[c]", "their bins")
+    bins: Array = scratch("f8[c]", "bins of the features")
     present: Array = scratch("f8[F]", "the present forecasts, while cached ones stand in their place")
 
 
@@ -51,7 +50,6 @@ def sizes(n: int, used: bool) -> Sizes:
         "A": min(COUNTS // (TREES * m * BINS), SLOTS),
         "m": m,
         "c": 1 + n + PAST,
-        "a": (1 + n + PAST) * used,
         "B": BINS,
         "F": (1 + FORESTS) * used,
     }
@@ -64,23 +62,22 @@ def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
 
 
 @kernel
-def add(forests: TargetForests, first: float, last: float, z: Array, history: TargetHistory) -> float:
+def add(forests: TargetForests, bulk: Bulk, first: float, last: float, z: Array, history: TargetHistory) -> float:
     """Return the forecast with the forests if they are used, else `first`, the forecast of the other experts.
 
     All forecasts, and `last`, the last target, are distances from the mean in standard deviations of the targets.
     Shapes: z f8[n + 1].
     """
-    forecasts, inputs, bins, n = forests.mixing.forecasts, forests.inputs, forests.bins, z.shape[0] - 1
+    forecasts, bins, n = forests.mixing.forecasts, forests.bins, z.shape[0] - 1
     forecasts[0] = first
     if forests.usage.used[0] == 0:
         return first
     of_level, of_changes = scales(history)
-    inputs[0] = first
-    for j in range(n):
-        inputs[1 + j] = z[j]
+    bins[0] = bin_of(position(first, 1.0), 0.0, BINS)
+    quantize(bulk, z, bins[1 : 1 + n], BINS)
     for i in range(PAST):
-        inputs[1 + n + i] = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
-    quantize(forests.bulk, inputs, bins, BINS)
+        past = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
+        bins[1 + n + i] = bin_of(position(past, 1.0), 0.0, BINS)
     forecasts[1] = target_forest.forecast(forests.level, bins)
     forecasts[2] = target_forest.forecast(forests.history, bins)
     forecasts[3] = last + target_forest.forecast(forests.change, bins) * (of_changes / of_level)
@@ -136,7 +133,6 @@ def teach(forests: TargetForests, level: float, last: float, history: TargetHist
     bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
     left = level - forests.mixing.forecasts[0]
     change = bounded((level - last) * (of_level / of_changes), FAR)
-    follow(forests.bulk)
     target_forest.learn(forests.level, bins, level, Columns(1, n))
     target_forest.learn(forests.history, bins, level, Columns(1, n + PAST))
     target_forest.learn(forests.change, bins, change, Columns(1, n + PAST))

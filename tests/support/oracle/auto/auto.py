@@ -6,6 +6,10 @@ from tests.support.oracle.auto.classes import Classes
 from tests.support.oracle.auto.targets import Targets
 
 
+def clipped(x, most):
+    return [min(max(value, -most), most) for value in x]
+
+
 class Auto:
     def __init__(self, n_features, n_classes, kind, budget=30.0, seed=1):
         def affordable(costs, worths):
@@ -21,25 +25,24 @@ class Auto:
         else:
             self.inner = Classes(n_features, n_classes, kind == "binary", affordable, seed)
 
-    def clipped(self, x):
-        return [min(max(value, -6.0), 6.0) for value in x[: self.n]]
-
     def score(self, x):
         self.note(x)
-        return self.inner.score(self.clipped(x))
+        return self.inner.score(clipped(x[: self.n], 6.0))
 
     def learn(self, x, y):
         self.note(x)
-        self.inner.learn(self.clipped(x), y)
+        self.inner.learn(clipped(x[: self.n], 6.0), y)
+        self.inner.bulk.learn(clipped(x[: self.n], 10.0))
 
     def cache(self, x):
         """What is kept of a row until its label comes."""
         self.note(x)
-        return self.inner.cache(self.clipped(x))
+        return self.inner.cache(clipped(x[: self.n], 6.0))
 
     def learn_late(self, x, y, cached):
         self.note(x)
-        self.inner.learn_late(self.clipped(x), y, cached)
+        self.inner.learn_late(clipped(x[: self.n], 6.0), y, cached)
+        self.inner.bulk.learn(clipped(x[: self.n], 10.0))
 
     def note(self, x):
         """Keep the row as it came, which the standardiser leaves behind the scaled one."""

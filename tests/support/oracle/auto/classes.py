@@ -6,6 +6,7 @@ from math import pi, sqrt
 
 import numpy as np
 
+from tests.support.oracle.auto.bulk import Bulk
 from tests.support.oracle.auto.experts import (
     CosineExperts,
     Covariance,
@@ -21,7 +22,7 @@ from tests.support.oracle.auto.experts import (
     rival,
     sigmoid,
 )
-from tests.support.oracle.auto.forests import Bulk, ClassForest, Usage
+from tests.support.oracle.auto.forests import ClassForest, Usage
 from tests.support.oracle.protocol import inner
 
 
@@ -70,17 +71,18 @@ class Forests:
 
     GROWTHS = ((100.0, 0.8635, 0.03, 0.997), (25.0, 0.5756, 0.1, 0.99), (8.0, 0.3745, 0.25, 0.98))
 
-    def __init__(self, K, n, seed):
+    def __init__(self, K, seed, bulk):
+        n = len(bulk.last)
         self.forests = [ClassForest(K, seed + 1 + i, n, growth) for i, growth in enumerate(self.GROWTHS)]
         self.mixture = Mixture(4, [1.0] + [0.0] * 7, 35.0)
         self.alone = Mixture(1, [1.0, 0.0], 35.0)
-        self.usage, self.bulk = Usage(0.01, 1), Bulk(n)
+        self.usage, self.bulk = Usage(0.01, 1), bulk
 
     def said(self, z):
         """Their scores, or None if they are not used."""
         if not self.usage.used:
             return None
-        bins = self.bulk.bins(z[:-1], ClassForest.BINS)
+        bins = self.bulk.bins(z, ClassForest.BINS)
         return [forest.say(bins) for forest in self.forests]
 
     def score(self, S, said):
@@ -91,8 +93,7 @@ class Forests:
         if said is not None:
             self.mixture.learn([S, *said], y, late)
         if self.usage.used:
-            bins = self.bulk.bins(z[:-1], ClassForest.BINS)
-            self.bulk.learn(z[:-1])
+            bins = self.bulk.bins(z, ClassForest.BINS)
             for forest in self.forests:
                 forest.learn(bins, y)
         self.usage.judge(loss_of(self.alone.mixed([S]), y), loss_of(before, y))
@@ -192,55 +193,54 @@ class Classes:
         self.experts += [CosineExperts(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
         E = 2 + 4 + 2 + 4 * waves + 2 * filters + 2 * near
         self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
-        self.forests = Forests(K, n, seed) if forests else None
+        self.bulk = Bulk(n)
+        self.forests = Forests(K, seed, self.bulk) if forests else None
         self.values, self.raw = Values(K, n + 1) if values else None, []
 
     def said(self, z):
         return [S for expert in self.experts for S in expert.say(z)]
 
+    def row(self, z):
+        return [*self.bulk.row(z), 1.0]
+
     def score(self, z):
-        z = [*z, 1.0]
-        S = self.mixture.mixed(self.said(z))
+        row = self.row(z)
+        S = self.mixture.mixed(self.said(row))
         if self.forests:
             S = self.forests.score(S, self.forests.said(z))
         if self.values:
-            S = self.values.score(z, self.raw, S)
+            S = self.values.score(row, self.raw, S)
         return [S[1] - S[0]] if self.binary else S
 
-    def without_values(self, z, scores, said):
-        """The score of all others, before the expert on values."""
-        S = self.mixture.mixed(scores)
-        return self.forests.score(S, said) if self.forests else S
+    def said_of(self, z):
+        """What all experts say: the first mixture's, the forests if they are used, and both inputs of the third."""
+        row = self.row(z)
+        scores, said, both = self.said(row), self.forests.said(z) if self.forests else None, None
+        if self.values and self.values.any_used(self.raw):
+            S = self.mixture.mixed(scores)
+            both = self.values.both(row, self.raw, self.forests.score(S, said) if self.forests else S)
+        return scores, said, both
 
     def learn(self, z, y):
-        z = [*z, 1.0]
-        scores, said = self.said(z), self.forests.said(z) if self.forests else None
-        both = None
-        if self.values and self.values.any_used(self.raw):
-            both = self.values.both(z, self.raw, self.without_values(z, scores, said))
-        self.teach(z, int(y), scores, said, both, self.experts[0].contexts(), late=False)
+        self.teach(z, int(y), *self.said_of(z), self.experts[0].contexts(), late=False)
 
     def cache(self, z):
         """What the experts say of a row whose label is not known yet, and after which labels."""
-        z = [*z, 1.0]
-        scores, said = self.said(z), self.forests.said(z) if self.forests else None
-        both = None
-        if self.values and self.values.any_used(self.raw):
-            both = self.values.both(z, self.raw, self.without_values(z, scores, said))
-            both = [[float(np.float32(s)) for s in S] for S in both]
-        cached = in_single_precision(scores), in_single_precision(said) if said else None
-        return *cached, both, self.experts[0].contexts()
+        scores, said, both = self.said_of(z)
+        both = both and [[float(np.float32(s)) for s in S] for S in both]
+        return in_single_precision(scores), said and in_single_precision(said), both, self.experts[0].contexts()
 
     def learn_late(self, z, y, cached):
-        self.teach([*z, 1.0], int(y), *cached, late=True)
+        self.teach(z, int(y), *cached, late=True)
 
     def teach(self, z, y, scores, said, both, contexts, late):
+        row = self.row(z)
         if self.values:
-            self.values.learn(z, self.raw, both, y, late)
+            self.values.learn(row, self.raw, both, y, late)
         if self.forests:
             self.forests.learn(z, self.mixture.mixed(scores), said, y, late)
         self.mixture.learn(scores, y, late)
         history, *others = self.experts
-        history.learn(z, y, contexts)
+        history.learn(row, y, contexts)
         for expert in others:
-            expert.learn(z, y)
+            expert.learn(row, y)

@@ -15,38 +15,6 @@ def rounded(value):
     return float(np.float32(value))
 
 
-class Bulk:
-    """The bins of features, finer near 0; half of them by the bulk of the values if that is narrow."""
-
-    def __init__(self, n):
-        self.rows, self.last, self.changes, self.middle, self.spread = 0, [0.0] * n, [0] * n, [0.0] * n, [1.0] * n
-
-    def bins(self, x, count):
-        return [self.bin(j, v, count) for j, v in enumerate(x)]
-
-    def bin(self, j, v, count):
-        wide = v / (1.0 + abs(v))
-        if self.spread[j] < 0.125:
-            place = (0.5 + 0.25 * (wide + self.position(j, v))) * count + 0.5
-        else:
-            place = (0.5 + 0.5 * wide) * count
-        return min(max(int(place), 0), count - 1)
-
-    def position(self, j, v):
-        away = v - self.middle[j]
-        return away / (self.spread[j] + abs(away))
-
-    def learn(self, x):
-        self.rows += 1
-        for j, v in enumerate(x):
-            if abs(v - self.last[j]) > 0.75 / self.rows * abs(self.last[j]) * (1.0 + self.last[j] ** 2):
-                u, rate = self.position(j, v), 20.0 / (self.changes[j] + 40.0)
-                self.middle[j] += rate * self.spread[j] * u
-                self.spread[j] = max(self.spread[j] * (1.0 + rate * (abs(u) - 0.41)), 1e-6)
-                self.changes[j] += 1
-        self.last = list(x)
-
-
 class Leaf:
     """A leaf, or after a split an inner node; `rows` is None if it has no slot and so never splits."""
 

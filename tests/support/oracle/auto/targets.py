@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, sqrt
 
+from tests.support.oracle.auto.bulk import Bulk
 from tests.support.oracle.auto.experts import LateResiduals, Window
-from tests.support.oracle.auto.forests import Bulk, TargetForest, Usage
+from tests.support.oracle.auto.forests import TargetForest, Usage
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
 
@@ -226,17 +227,17 @@ class Stacking:
 class Forests:
     """The second mixture: the first one's forecast, and five forests."""
 
-    def __init__(self, n, seed):
+    def __init__(self, seed, bulk):
+        n = len(bulk.last)
         kinds = [range(1, 1 + n), range(1, 4 + n), range(1, 4 + n), range(1 + n), range(1, 4 + n)]
         self.forests = [TargetForest(seed + i, columns, n) for i, columns in enumerate(kinds)]
-        self.stacking, self.usage, self.bulk = Stacking(6), Usage(0.01, 0), Bulk(n + 4)
+        self.stacking, self.usage, self.bulk = Stacking(6), Usage(0.01, 0), bulk
         self.stacking.share = [1.0] + [0.0] * 5
 
-    def inputs(self, z, past, first):
-        return [first, *z[:-1], *(bounded(past.level(y), 10.0) for y in past.last[:3])]
-
     def bins(self, z, past, first):
-        return self.bulk.bins(self.inputs(z, past, first), TargetForest.BINS)
+        last = [bounded(past.level(y), 10.0) for y in past.last[:3]]
+        of_targets = Bulk(4).bins([first, *last], TargetForest.BINS)
+        return [of_targets[0], *self.bulk.bins(z, TargetForest.BINS), *of_targets[1:]]
 
     def said(self, z, past, first, last):
         level, history, change, left, left_history = (f.say(self.bins(z, past, first)) for f in self.forests)
@@ -256,7 +257,6 @@ class Forests:
             self.stacking.learn(judged, level, late=cached is not None)
         if self.usage.used:
             bins = self.bins(z, past, first)
-            self.bulk.learn(self.inputs(z, past, first))
             for forest, y in zip(self.forests, (level, level, change, level - first, level - first), strict=True):
                 forest.learn(bins, y)
         self.usage.judge((level - then) ** 2, (level - both) ** 2)
@@ -297,7 +297,8 @@ class Targets:
         self.best = before + 1 if curves else 5 if squares else 3 + wide
         E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + wide + near
         self.stacking = Stacking(E)
-        self.forests = Forests(n, seed) if forests else None
+        self.bulk = Bulk(n)
+        self.forests = Forests(seed, self.bulk) if forests else None
 
     def said(self, z):
         past, u = self.past, self.past.row(z)
@@ -316,10 +317,9 @@ class Targets:
         return sum(self.window.nearest(z)) / 5 if self.window.taken >= 25 else 0.0
 
     def score(self, z):
-        z = [*z, 1.0]
         if self.past.lost():
             return [self.past.last[0]]
-        said = self.said(z)
+        said = self.said([*self.bulk.row(z), 1.0])
         forecast = self.stacking.say(said)
         if self.forests:
             forecast = self.forests.score(z, self.past, forecast, bounded(said[1], 10.0))
@@ -327,8 +327,7 @@ class Targets:
 
     def cache(self, z):
         """What all experts say of a row whose target is not known yet, and the last targets if there are any."""
-        z = [*z, 1.0]
-        past, said = self.past, self.said(z)
+        past, said = self.past, self.said([*self.bulk.row(z), 1.0])
         of_forests = None
         if self.forests and self.forests.usage.used:
             of_forests = self.forests.said(z, past, self.stacking.say(said), bounded(said[1], 10.0))
@@ -340,7 +339,7 @@ class Targets:
         self.learn(z, y, cached, latest)
 
     def learn(self, z, y, cached=None, latest=None):
-        z, y = [*z, 1.0], bounded(y, 1e100)
+        y = bounded(y, 1e100)
         if not self.past.wild(y) and not self.past.after_wild and self.past.scale.squares > 0.0:
             self.teach(z, y, cached)
         before, self.past.last = self.past.last[0], latest or self.past.last
@@ -352,7 +351,8 @@ class Targets:
             self.wide.follow(deviation / after, (mean - self.past.scale.mean) / after)
 
     def teach(self, z, y, cached):
-        past, u, said = self.past, self.past.row(z), self.said(z)
+        row = [*self.bulk.row(z), 1.0]
+        past, u, said = self.past, self.past.row(row), self.said(row)
         level = bounded(past.level(y), 10.0)
         change = bounded((level - bounded(said[1], 10.0)) * past.of_levels() / past.of_changes(), 10.0)
         judged = cached.of_experts if cached else said
@@ -364,12 +364,12 @@ class Targets:
             self.forests.learn(z, past, self.stacking.say(said), bounded(said[1], 10.0), level, change, cached)
         self.stacking.learn(judged, level, late=cached is not None)
         if self.window:
-            self.window.keep(z, (level - bounded(said[self.best], 10.0)) * past.of_levels())
+            self.window.keep(row, (level - bounded(said[self.best], 10.0)) * past.of_levels())
         for expert in self.on_changes:
             expert.learn(u, change)
         for expert in self.on_curves:
-            expert.learn(with_products(z, u), change)
+            expert.learn(with_products(row, u), change)
         for expert in self.on_levels:
-            expert.learn(z, level)
+            expert.learn(row, level)
         if self.wide:
             self.wide.learn(u, level)
