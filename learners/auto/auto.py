@@ -41,14 +41,10 @@ class Auto(Learner):
     name = "auto"
     tasks = ("binary", "multiclass", "regression")
     mixes = True
+    reads_raw = True
     link = "logistic"
     multiclass_link = "softmax"
     revision = 2  # docs/decisions/0081 and 0083
-
-    @property
-    def reads_raw(self) -> bool:  # type: ignore[override]
-        """For labels, a value is recognised in the row as it came."""
-        return self.task != REGRESSION
 
     class Params(Parameters):
         budget: float = number(

@@ -16,8 +16,9 @@ NARROW = 0.125
 EVEN = 0.41
 """Mean distance of normal values' positions from 0 if the spread is their deviation."""
 LEAST_SPREAD = 1e-6
-SAME = 1e-6
-"""Relative difference up to which a value counts as a repetition."""
+FEWEST = 20.0
+"""Changes of a feature from which on its bulk is converted to the next row's scale. One that hardly ever changes has
+none, and the scale of its first values says nothing of the later ones."""
 WIDEST = 10.0
 """Limit to which the standardiser clips features."""
 WIDTH = 2.0
@@ -28,7 +29,7 @@ class Bulk(NamedTuple):
     """The bulk of each feature's values, on the scale of the next row."""
 
     rows: Counts = field("i8[1]", "labelled rows")
-    last: Array = field("f8[n]", "the last of them")
+    last: Array = field("f8[n]", "the last of them, as it came")
     changes: Array = field("f8[n]", "how many differed from the row before")
     middle: Array = field("f8[n]", "middle of the bulk")
     spread: Array = field("f8[n]", "spread of the bulk", start=1.0)
@@ -57,24 +58,24 @@ def spread_out(bulk: Bulk, z: Array, row: Array) -> None:
 
 @kernel
 def follow(bulk: Bulk, x: Array) -> None:
-    """Learn from a labelled row. Shapes: x f8[n or more].
+    """Learn from a labelled row. Shapes: x f8[n], or f8[2 n] if a standardiser leaves the row as it came behind it.
 
-    The standardiser has learned from the same rows: after z as the n-th, another value w becomes (w - z / n) / r, where
-    r^2 = (1 + z^2 / n) (n - 1) / n.
+    The standardiser has learned from the same rows: after z as the k-th, another value w becomes (w - z / k) / r, where
+    r^2 = (1 + z^2 / k) (k - 1) / k.
     """
+    n = bulk.last.shape[0]
     bulk.rows[0] += 1
-    n = float(bulk.rows[0])
-    for j in range(bulk.last.shape[0]):
-        z = bounded(x[j], WIDEST)
-        if abs(z - bulk.last[j]) > SAME * (1.0 + abs(z)):
+    k, as_it_came = float(bulk.rows[0]), x.shape[0] - n
+    for j in range(n):
+        z, value = bounded(x[j], WIDEST), x[as_it_came + j]
+        if value != bulk.last[j]:
             rate = 20.0 / (bulk.changes[j] + 40.0)
             bulk.changes[j] += 1.0
             u = position(z - bulk.middle[j], bulk.spread[j])
             bulk.middle[j] += rate * bulk.spread[j] * u
             bulk.spread[j] = max(bulk.spread[j] * (1.0 + rate * (abs(u) - EVEN)), LEAST_SPREAD)
-        bulk.last[j] = z
-        if n > 2.0:
-            ratio = math.sqrt((1.0 + z * z / n) * ((n - 1.0) / n))
-            bulk.last[j] = (z - z / n) / ratio
-            bulk.middle[j] = (bulk.middle[j] - z / n) / ratio
+        bulk.last[j] = value
+        if as_it_came > 0 and bulk.changes[j] >= FEWEST:
+            ratio = math.sqrt((1.0 + z * z / k) * ((k - 1.0) / k))
+            bulk.middle[j] = (bulk.middle[j] - z / k) / ratio
             bulk.spread[j] = max(bulk.spread[j] / ratio, LEAST_SPREAD)

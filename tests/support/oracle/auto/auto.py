@@ -19,7 +19,7 @@ class Auto:
             needed = [sum(cost for cost, other in zip(costs, rank, strict=True) if other <= own) for own in rank]
             return [need <= budget / 0.25e-3 for need in needed]
 
-        self.n, self.reads_raw = n_features, kind != "regression"
+        self.n, self.reads_raw = n_features, True
         if kind == "regression":
             self.inner = Targets(n_features, affordable, seed)
         else:
@@ -32,7 +32,7 @@ class Auto:
     def learn(self, x, y):
         self.note(x)
         self.inner.learn(clipped(x[: self.n], 6.0), y)
-        self.inner.bulk.learn(clipped(x[: self.n], 10.0))
+        self.inner.bulk.learn(clipped(x[: self.n], 10.0), x[self.n :] or None)
 
     def cache(self, x):
         """What is kept of a row until its label comes."""
@@ -42,7 +42,7 @@ class Auto:
     def learn_late(self, x, y, cached):
         self.note(x)
         self.inner.learn_late(clipped(x[: self.n], 6.0), y, cached)
-        self.inner.bulk.learn(clipped(x[: self.n], 10.0))
+        self.inner.bulk.learn(clipped(x[: self.n], 10.0), x[self.n :] or None)
 
     def note(self, x):
         """Keep the row as it came, which the standardiser leaves behind the scaled one."""

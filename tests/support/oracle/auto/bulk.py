@@ -33,19 +33,20 @@ class Bulk:
         away = v - self.middle[j]
         return away / (self.spread[j] + abs(away))
 
-    def learn(self, z):
+    def learn(self, z, raw):
+        """`raw`: the row as it came, or None if z is not standardised."""
         self.rows += 1
         for j, v in enumerate(z):
-            if abs(v - self.last[j]) > 1e-6 * (1.0 + abs(v)):
+            value = v if raw is None else raw[j]
+            if value != self.last[j]:
                 u, rate = self.position(j, v), 20.0 / (self.changes[j] + 40.0)
                 self.middle[j] += rate * self.spread[j] * u
                 self.spread[j] = max(self.spread[j] * (1.0 + rate * (abs(u) - 0.41)), 1e-6)
                 self.changes[j] += 1
-            self.last[j] = v
-            if self.rows > 2:
+            self.last[j] = value
+            if raw is not None and self.changes[j] >= 20:
                 # Mean and deviation of n rows after the n-th, if those of the rows before it were 0 and 1.
                 n = self.rows
                 mean, deviation = v / n, sqrt((1.0 + v**2 / n) * ((n - 1.0) / n))
-                self.last[j] = (v - mean) / deviation
                 self.middle[j] = (self.middle[j] - mean) / deviation
                 self.spread[j] = max(self.spread[j] / deviation, 1e-6)
