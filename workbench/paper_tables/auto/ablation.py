@@ -31,7 +31,8 @@ HISTORY = "label history"
 IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbours")
 """Order of the families in `driftway.learners.auto.classification`."""
 FORESTS = "forests"
-FAMILIES = (*IN_ORDER, FORESTS, SQUASHED)
+VALUES = "single values"
+FAMILIES = (*IN_ORDER, FORESTS, VALUES, SQUASHED)
 
 
 class Ablation(NamedTuple):
@@ -53,7 +54,7 @@ def score(x: Array, p: Any, memory: Any) -> None:
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
     if p.forests:
-        of_classes.add(memory.forests, memory.z, memory.S)
+        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
     if p.values:
         value_weights.add(memory.values, x, memory.z, memory.S)
 
@@ -114,6 +115,8 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
     )
     if family == FORESTS:
         return Ablation(asked.waves, asked.filters, asked.near, False, asked.values, 0, 0, False)
+    if family == VALUES:
+        return Ablation(asked.waves, asked.filters, asked.near, asked.forests, False, 0, 0, False)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED)
     index = IN_ORDER.index(family)
