@@ -14,8 +14,9 @@ from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.wire.codec import read_json
 from tests.support.brokers import own_broker
 from tests.support.kafka import END_SECONDS, admin, await_until, create_topic, produce, read_all
-from tests.support.process import Driftway
+from tests.support.process import Driftway, driftway
 
+CANNOT_RESTORE = 4
 ROWS = 300
 
 
@@ -65,6 +66,22 @@ def test_a_worker_whose_input_is_deleted_ends_with_the_reason(kafka: str, topic:
             assert process.wait() == 1, process.summary()
             assert f"topic {topic} no longer exists: it was deleted" in process.stderr
             assert "does not answer" not in process.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_whose_snapshot_topic_is_deleted_ends_with_the_way_out(kafka: str, topic: str, group: str) -> None:
+    """Only a start makes this topic, so to try again for `--unavailable-timeout` would be in vain."""
+    with worker_that_has_predicted(kafka, topic, group) as worker:
+        delete(kafka, f"{topic}.{group}.snapshots")
+        produce(kafka, topic, events(ROWS, 2 * ROWS))
+        assert worker.wait() == CANNOT_RESTORE, worker.summary()
+        assert f"{topic}.{group}.snapshots, which holds the state, was deleted" in worker.stderr
+        assert "--on-restore-failure replay" in worker.stderr
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
+    ended = driftway("worker", *place, "--stop-at-end", "--on-restore-failure", "replay")
+    assert ended.code == 0, ended
+    assert predicted(kafka, f"{topic}.{group}.predictions") == list(range(2 * ROWS))
+    assert driftway("audit", *place).code == 0
 
 
 @pytest.mark.slow

@@ -138,19 +138,29 @@ def _require_partition(context: RestoreContext, topic: str) -> bool:
     """Require a topic's partition, adding it if needed; return whether the topic was created again.
 
     Without the metadata readers would wait a second. The topic of snapshots is made only at a start, which claims it.
+
+    Raises
+    ------
+    CannotRestore
+        The topic of snapshots was deleted.
+    TopicMissing
+        The topic lacks the partition.
     """
     settings, growth, made = context.settings, Deadline(GROWTH_SECONDS), list[str]()
     count, needed = context.partitions_of(topic), context.partitions_of(settings.input)
-    if count <= context.partition < needed and (count > 0 or topic != settings.topics.snapshots):
-        if count == 0:
+    if count <= context.partition < needed:
+        if count == 0 and topic != settings.topics.snapshots:
             plan = {topic: output_plan(context.topics, needed)[topic]}
             made = create_topics(settings.bootstrap, settings.passthrough, plan)
-        else:
+        elif count > 0:
             grow_topics(settings.bootstrap, settings.passthrough, [topic], needed)
         while (count := context.partitions_of(topic)) <= context.partition and not growth.passed:
             time.sleep(STALE_WAIT_SECONDS)
-    if count == 0:
-        raise TopicMissing(f"topic {topic} is gone: a worker creates it again when it starts")
+    if count == 0 and growth.passed and topic == settings.topics.snapshots:
+        raise CannotRestore(
+            f"cannot restore {context.where}: topic {topic}, which holds the state, was deleted: a start with "
+            "--on-restore-failure replay or reset creates it again"
+        )
     if count <= context.partition:
         raise TopicMissing(
             f"topic {topic} has {plural(count, 'partition')}, but none for partition {context.partition} of "
