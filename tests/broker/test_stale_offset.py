@@ -92,6 +92,7 @@ def test_deleted_offsets_do_not_cause_a_cold_start(kafka: str) -> None:
     delete_group(scenario)
     sentence = refused(scenario)
     assert "the group's offset is gone (deleted, or expired); the last one was 500" in sentence
+    assert "--on-restore-failure replay relearns the log from the snapshot at offset 500 on, reset starts" in sentence
     learn(scenario, 500, 1000, *REPLAY)
     require_same(scenario, once=range(1000))
 

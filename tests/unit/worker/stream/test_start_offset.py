@@ -13,6 +13,7 @@ from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.topic_facts import TopicIds
 from driftway.worker.settings import RESET, WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import SnapshotScan
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
@@ -50,7 +51,7 @@ def test_an_offset_outside_the_log_is_refused(start: int) -> None:
 def test_restore_policies_respect_where_and_how_a_group_began(
     tmp_path: Path, start: str | int, low: int, again: int, warm: bool
 ) -> None:
-    """The restore reads nothing when it refuses or starts afresh, so no reader is needed."""
+    """No older snapshot was found, so the restore reads nothing, and no reader is needed."""
     model, learner = model_settings(), "an empty learner"
     if warm:
         began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
@@ -62,7 +63,8 @@ def test_restore_policies_respect_where_and_how_a_group_began(
         context = RestoreContext(
             given, 2, nothing, lambda plan=None: Model(model, 2, plan=plan), Deadline(1), nothing, nothing
         )
-        return RestoreSources(context, LastCommit(None, 900, None, False, None), 900, low, 1000, None)
+        last, scan = LastCommit(None, 900, None, False, None), SnapshotScan(2, low, 900)
+        return RestoreSources(context, last, 900, low, 1000, None, scan=scan)
 
     with pytest.raises(CannotRestore) as caught:
         sources().by_policy("the reason")

@@ -166,24 +166,25 @@ class RestoreSources:
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --on-restore-failure."""
         low, committed, reason = self.low, self.committed, reason + self.gone
-        learner = self.empty_learner
+        learner, policy = self.empty_learner, self.context.settings.on_restore_failure
         if isinstance(self.context.settings.start, int):
             low = max(low, self.context.settings.start)
-        if self.context.settings.on_restore_failure == REPLAY:
-            start = min(low, committed)
-            note = f"{reason}; relearning the log from offset {start}, as configured"
-            older = None if self.gap is not None else self.from_older_snapshot(reason)
-            if older is not None:
-                return older
-            model = self.context.make_model()
-            return RestoreResult(model, start, committed, None, note, history_start=start, decided=True)
-        if self.context.settings.on_restore_failure == RESET:
+        if policy == RESET:
             note = f"{reason}; starting with {learner}, as configured"
             model = self.context.make_model()
             return RestoreResult(model, committed, committed, None, note, history_start=committed, decided=True)
+        older = None if self.gap is not None else self.from_older_snapshot(reason)
+        if policy == REPLAY and older is not None:
+            return older
+        if policy == REPLAY:
+            start = min(low, committed)
+            note = f"{reason}; relearning the log from offset {start}, as configured"
+            model = self.context.make_model()
+            return RestoreResult(model, start, committed, None, note, history_start=start, decided=True)
+        begin = f"offset {low}" if older is None else f"the snapshot at offset {older.position} on"
         raise CannotRestore(
             f"cannot restore {self.context.where}: {reason}; --on-restore-failure {REPLAY} relearns the log from "
-            f"offset {low}, {RESET} starts with {learner} at {committed}"
+            f"{begin}, {RESET} starts with {learner} at {committed}"
         )
 
     def by_offset_policy(self, found: RestoreResult) -> RestoreResult:
