@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -21,6 +22,7 @@ from tests.support.quotas import set_quota
 
 ROWS, BYTES_PER_SECOND, SECONDS = 2000, 15_000, 2.0
 """Their outputs are 400 kB: in one request, the broker would answer the next one 17 s later."""
+FETCHED, FETCHED_BYTES_PER_SECOND = 4000, 5000
 
 
 @pytest.mark.slow
@@ -49,3 +51,23 @@ def test_a_throttled_worker_makes_progress_with_smaller_transactions(
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == ROWS
     place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
     assert driftway("audit", *place).code == 0
+
+
+@pytest.mark.slow
+def test_a_throttled_consumer_is_no_outage(kafka: str, topic: str, group: str) -> None:
+    """The broker answers, but answers to a client above its quota are late by seconds."""
+    create_topic(kafka, topic)
+    for first in range(0, FETCHED, 100):  # no batch is larger than what the quota allows at once
+        produce(
+            kafka, topic, [json.dumps({"x": [i % 7, i % 3], "y": i % 2}).encode() for i in range(first, first + 100)]
+        )
+    slow = f"slow-{topic}"
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
+    set_quota(kafka, slow, "consumer_byte_rate", FETCHED_BYTES_PER_SECOND)
+    try:
+        ended = driftway("worker", *place, "--stop-at-end", "-X", f"client.id={slow}", seconds=180)
+    finally:
+        set_quota(kafka, slow, "consumer_byte_rate", None)
+    assert ended.code == 0, ended
+    assert "throttled" in ended.stderr
+    assert "does not answer" not in ended.stderr

@@ -96,7 +96,7 @@ class HealthMonitor:
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
         self._reported_at = 0.0
-        self._short_of_files_at = float("-inf")
+        self._short_of_files_at = self._throttled_until = float("-inf")
         self._dumped = False
         self._outside_since: float | None = None
         """Since when the group does not have the member while the cluster answers; None if it has."""
@@ -235,7 +235,8 @@ class HealthMonitor:
             self.record_label_partitions(_partitions_of(self.settings.label_topic, reader))
 
     def _record_logs_answer(self, error: str | None) -> None:
-        self.ends_error = error
+        late = self._clock() < self._throttled_until + ANSWER_SECONDS
+        self.ends_error = None if late else error
         if error is not None:
             self.open_transactions.close()
 
@@ -298,6 +299,10 @@ class HealthMonitor:
         """Record an error that a client of this process reported."""
         if os.strerror(errno.EMFILE) in error:
             self._short_of_files_at = self._clock()
+
+    def record_throttled(self, seconds: float) -> None:
+        """Record that a broker delays its next answers by so long: while it does, a late answer is no outage."""
+        self._throttled_until = max(self._throttled_until, self._clock() + seconds)
 
     def record_answer(self) -> None:
         """Record that the cluster answered; an outage all the same if no file can be opened or a log has no leader."""

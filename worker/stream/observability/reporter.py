@@ -53,10 +53,9 @@ class Reporter:
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
         self._client_errors = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
-        throttled = self._client_errors.throttled
         self.misplaced: dict[int, tuple[int, int]] = {}
         """Partition -> sought offset, and the one that came instead; until a restore has read what is between."""
-        self.callbacks: dict[str, Any] = {"error_cb": self._client_error, "throttle_cb": throttled}
+        self.callbacks: dict[str, Any] = {"error_cb": self._client_error, "throttle_cb": self._throttled}
         """Properties of every client that are callbacks."""
 
     def begin(self) -> dict[str, Any]:
@@ -77,6 +76,10 @@ class Reporter:
     def _client_error(self, error: KafkaError) -> None:
         self._client_errors.error(error)
         self.health.record_client_error(error.str())
+
+    def _throttled(self, event: Any) -> None:
+        self._client_errors.throttled(event)
+        self.health.record_throttled(event.throttle_time)
 
     def turned(self) -> None:
         """Record a turn of the loop.

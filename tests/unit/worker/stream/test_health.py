@@ -179,6 +179,20 @@ def test_client_errors_are_counted_and_logged_once_per_kind_every_ten_seconds() 
     assert watched.lines() == ["throttled kind=throttled error=broker b/1 for 0.2 s"]
 
 
+def test_a_late_answer_about_logs_is_no_outage_while_a_broker_throttles_the_client() -> None:
+    watched = MonitorWithClock()
+    watched.health.record_throttled(10.0)
+    for seconds, reachable in ((0, True), (9, True), (3, True), (2, False)):
+        watched.now += seconds
+        watched.health._record_logs_answer("timed out")
+        watched.health.record_answer()
+        assert watched.health.reachable == reachable
+    watched.health.record_throttled(1.0)
+    watched.health._record_logs_answer("timed out")
+    watched.health.record_answer()
+    assert watched.health.reachable
+
+
 def test_a_client_that_cannot_open_files_counts_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = MonitorWithClock()
     monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
