@@ -68,7 +68,8 @@ MEANINGS = {
         "left": "the worker has left the group; the last line of a clean shutdown",
     },
     "Work": {
-        "working": "every minute: progress since the last such line",
+        "working": "every minute: progress since the last such line; `lag` does not count the partitions "
+        "`not_running`, whose state is not restored yet",
         "summary": "at the end: the totals",
         "rejected": "the first event of its kind that cannot be used; `at` is its place in the input, and `note` says "
         "what to do about features with other names",

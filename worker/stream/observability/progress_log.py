@@ -118,9 +118,12 @@ class ProgressLog:
             own = {task.partition for task in tasks}
             self._clocks = {p: clocks for p, clocks in self._clocks.items() if p in own}  # not of what has moved away
             rate = (self.rows - self._rows_before) / (now - self._progress_at)
-            known = lags(tasks, ends)
+            known, idle = lags(tasks, ends), sorted(task.partition for task in tasks if not task.running)
             self.event_log.event(
-                "working", **self._facts(rate, tasks), **({"lag": sum(known.values())} if known else {})
+                "working",
+                **self._facts(rate, tasks),
+                **({"not_running": idle} if idle else {}),
+                **({"lag": sum(known.values())} if known else {}),
             )
             self._report_clocks()
             self._progress_at, self._rows_before = now, self.rows

@@ -106,6 +106,18 @@ def test_every_minute_has_a_line_with_rows_lag_and_accuracy() -> None:
     assert log.lines()[0].startswith("working rows=200 rows_per_second=0 rejected=0")
 
 
+def test_partitions_that_are_not_running_are_named_because_their_lag_is_not_known() -> None:
+    log = ProgressLogOutput()
+    settings = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1"))
+    tasks = [Task(settings, partition, None) for partition in range(3)]  # type: ignore[arg-type]
+    tasks[0].move(State.RESTORING)
+    tasks[0].move(State.RUNNING)
+    tasks[1].move(State.RESTORING)
+    log.now += 60
+    log.progress_log.tick(tasks, {0: 0, 1: 7, 2: 100})
+    assert log.lines() == ["working rows=0 rows_per_second=0 rejected=0 not_running=[1, 2] lag=7"]
+
+
 @pytest.mark.parametrize("make", [malformed, packed_malformed])
 def test_every_reason_has_a_kind_of_the_closed_list(make) -> None:  # type: ignore[no-untyped-def]
     generator = random.Random(5)
