@@ -14,7 +14,7 @@ from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.probabilities import link_of, probabilities
 from driftway.learners.metrics.reliability import MILLION
 from driftway.learners.spec import Spec
-from driftway.library.classes import Classes
+from driftway.library.classes import Classes, as_array, distinct, label_array
 from driftway.library.columns import Array, Columns
 from driftway.library.estimator import Estimator
 
@@ -57,7 +57,7 @@ class Classifier(Estimator):
     def classes_(self) -> NDArray[Any]:
         """The classes known so far, in the order of their indices."""
         self._seen()
-        return np.array(self._labels().known)
+        return as_array(self._labels().known)
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Any] | None = None) -> Self:
         """Learn rows in their order; before the first one, `classes` may say which classes there are."""
@@ -68,7 +68,7 @@ class Classifier(Estimator):
     def predict_one(self, x: Any) -> Any:
         columns = self._columns or Columns.of_row(x)
         score = self._ready(columns).score(columns.row(x))
-        return self._labels().label(int(score.argmax()) if len(score) > 1 else int(score[0] >= 0.0))
+        return self._labels().label(int(self._known_only(score).argmax()) if len(score) > 1 else int(score[0] >= 0.0))
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return class -> probability of a row, calibrated on the rows before; empty before the first label."""
@@ -87,7 +87,9 @@ class Classifier(Estimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of rows, f8[n, K], in the order of `classes_`; errors as of `predict`."""
-        return self._shares(*self._predict_batch(X))
+        shares = self._shares(*self._predict_batch(X))
+        known = len(self._labels().known)
+        return shares if known == shares.shape[1] else shares[:, :known] / shares[:, :known].sum(axis=1, keepdims=True)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on rows, without learning from them."""
@@ -144,9 +146,13 @@ class Classifier(Estimator):
 
     def _predictions(self, score: Array) -> NDArray[Any]:
         labels = self._labels()
-        every = np.array([labels.label(k) for k in range(labels.n_classes)])
-        found: NDArray[Any] = every[predicted_class(score, self._kind())]
+        every = as_array([labels.label(k) for k in range(labels.n_classes)])
+        found: NDArray[Any] = every[predicted_class(self._known_only(score), self._kind())]
         return found
+
+    def _known_only(self, score: Array) -> Array:
+        """Return the scores without those of classes that have not come yet, f8[.., k], but at least one."""
+        return score[..., : max(len(self._labels().known), 1)]
 
     def _shares(self, score: Array, millionths: NDArray[np.int64]) -> Array:
         """Return probabilities, f8[n, K]: the calibrated one of the class predicted, the rest as the scores have it.
@@ -184,7 +190,8 @@ class Classifier(Estimator):
 
 def _sorted(labels: Iterable[Any]) -> list[Any]:
     """Return the distinct labels as Python objects in their order."""
-    found: list[Any] = np.unique(np.asarray(list(labels))).tolist()
+    values, _ = distinct(label_array(labels if isinstance(labels, np.ndarray) else list(labels)))
+    found: list[Any] = values.tolist()
     if len(found) < 2:
         raise ValueError("a classifier needs at least two classes; y has only 1 class: say which, as in classes=[0, 1]")
     return found

@@ -15,6 +15,8 @@ LAZY = "toPandas", "collect", "to_pandas", "df"
 """Methods by which what is only a query so far (of Spark, polars, DuckDB or others) gives its rows."""
 MAX_SHOWN = 40
 """Characters of a value in a message."""
+NO_ROW = "a row is a dict or a list of numbers, not of the type {}"
+"""Sentence about what was given as a row."""
 NO_NUMBERS = str, bytes, np.datetime64, np.timedelta64
 """Types that `float` may take for numbers."""
 
@@ -43,13 +45,15 @@ class Columns:
         ValueError
             The row is empty, or neither.
         """
-        names = sorted(x) if isinstance(x, Mapping) else names_of_row(x)
+        names = _sorted_names(x) if isinstance(x, Mapping) else names_of_row(x)
         if names is not None:
             _require_features(len(names))
             return cls(names, len(names))
-        row = np.atleast_1d(np.asarray(x))
-        if row.ndim != 1:
+        row = np.asarray(x)
+        if row.ndim > 1:
             raise ValueError(f"a row is a dict or a list of numbers, not an array of shape {row.shape}")
+        if row.ndim < 1:
+            raise ValueError(NO_ROW.format(type(x).__name__))
         _require_features(len(row))
         return cls(None, len(row))
 
@@ -117,7 +121,10 @@ class Columns:
             self._require_names(tuple(x.keys()))
             given = [x[name] for name in self.names]
         else:
-            given = list(x)
+            try:
+                given = list(x)
+            except TypeError:
+                raise ValueError(NO_ROW.format(type(x).__name__)) from None
             if len(given) != self.n_features:
                 raise ValueError(
                     f"the row has {len(given)} features, but the model is expecting {self.n_features} features"
@@ -168,6 +175,15 @@ def names_of_row(x: Any) -> tuple[str, ...] | None:
         return None
     named = len(names) > 0 and all(isinstance(name, str) for name in names)
     return _distinct(tuple(names), "the row has two features") if named else None
+
+
+def _sorted_names(x: Mapping[Any, Any]) -> list[Any]:
+    """Return the names of a dict in the order of a worker."""
+    try:
+        return sorted(x)
+    except TypeError:
+        types = ", ".join(sorted({type(name).__name__ for name in x}))
+        raise ValueError(f"the names of the features have different types ({types}): give all as text") from None
 
 
 def _distinct(names: tuple[str, ...], two: str) -> tuple[str, ...]:

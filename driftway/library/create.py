@@ -13,8 +13,9 @@ from driftway.learners.drift import registry as detectors
 from driftway.learners.drift.detector import DRIFT, WARNING, Detector
 from driftway.learners.learner import CLASSIFICATION, REGRESSION
 from driftway.learners.spec import Spec
-from driftway.library.classes import Classes, label_of
+from driftway.library.classes import Classes, label_of, list_or_number
 from driftway.library.classifier import Classifier
+from driftway.library.columns import MAX_SHOWN, number_in
 from driftway.library.regressor import Regressor
 
 
@@ -57,8 +58,7 @@ def create(
     spec = Spec.parse(text)
     if task not in (CLASSIFICATION, REGRESSION):
         raise ValueError(f"task is {CLASSIFICATION} or {REGRESSION}, not {task!r}")
-    if classes is not None and not isinstance(classes, int):
-        classes = list(classes)
+    classes = list_or_number(classes)
     if task == REGRESSION:
         if classes is not None:
             raise ValueError("classes are for classification: a regressor predicts numbers")
@@ -66,6 +66,10 @@ def create(
         return Regressor(spec.text, standardize=standardize)
     spec.min_features(Classes(classes).n_classes, task)
     return Classifier(spec.text, standardize=standardize, classes=classes)
+
+
+OTHERS = "kswin takes numbers of any size, and so does page_hinkley with `lam` and `delta` in their unit"
+"""Detectors for other numbers than errors between 0 and 1."""
 
 
 class DriftDetector:
@@ -79,11 +83,28 @@ class DriftDetector:
 
     def __init__(self, detector: Detector) -> None:
         self._detector, self._value = detector, np.empty(1)
-        self.drift_detected = self.warning_detected = False
+        self.drift_detected = self.warning_detected = self._told = False
 
     def update(self, x: float) -> None:
-        """Take the next value: 1 for a mistake and 0 for a hit, or a loss; `drift_detected` says what came of it."""
-        self._value[0] = x
+        """Take the next value: 1 for a mistake and 0 for a hit, or a loss; `drift_detected` says what came of it.
+
+        NaN changes nothing. ``adwin``, ``hddm_a`` and ``hddm_w`` count values below 0 as 0 and those above 1 as 1. A
+        warning says so once.
+
+        Raises
+        ------
+        ValueError
+            The value is no number; or ``ddm`` or ``eddm``, which count mistakes, get another number than 0 and 1.
+        """
+        value, name = number_in(x), self._detector.name
+        if value is None:
+            raise ValueError(f"the value is {repr(x)[:MAX_SHOWN]}, not a number")
+        if self._detector.binary and value not in (0.0, 1.0) and not math.isnan(value):
+            raise ValueError(f"{name} counts mistakes: give 1 for a mistake or 0 for a hit, not {value}; {OTHERS}")
+        if self._detector.clips and not self._told and not 0.0 <= value <= 1.0 and not math.isnan(value):
+            self._told = True
+            warnings.warn(f"{name} counts {value} as {min(max(value, 0.0), 1.0)}; {OTHERS}", stacklevel=2)
+        self._value[0] = value
         verdict = self._detector.observe(self._value)[0]
         self.drift_detected, self.warning_detected = bool(verdict == DRIFT), bool(verdict == WARNING)
 

@@ -36,6 +36,8 @@ class Estimator(ABC):
     parameters: ClassVar[tuple[str, ...]] = "learner", "standardize"
     _columns: Columns | None = None
     _online: OnlineLearner | None = None
+    _begun_with: tuple[str, bool] | None = None
+    """`learner` and `standardize` of `_online`, which `set_params` does not change."""
 
     def __init__(self, learner: str = "auto", *, standardize: bool = True) -> None:
         self.learner, self.standardize = learner, standardize
@@ -169,12 +171,13 @@ class Estimator(ABC):
     def __getstate__(self) -> dict[str, Any]:
         known = None if self._columns is None else self._columns.state()
         state = None if self._online is None else self._online.state()
-        return {**self.get_params(), "_names": known, "_state": state}
+        return {**self.get_params(), "_names": known, "_state": state, "_begun_with": self._begun_with}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name in self.parameters:
             setattr(self, name, state[name])
         self._columns = self._online = None
+        self._begun_with = state.get("_begun_with")
         if state["_names"] is not None:
             self._columns = Columns(*state["_names"])
         if state["_state"] is not None and self._columns is not None:
@@ -227,9 +230,14 @@ class Estimator(ABC):
         columns = self._seen()
         return columns, self._ready(columns)
 
+    @property
+    def begun_with(self) -> tuple[str, bool]:
+        """`learner` and `standardize` as they were at the first row, or as they are before it."""
+        return self._begun_with or (self.learner, self.standardize)
+
     def begin_with(self, columns: Columns, online: OnlineLearner) -> None:
         """Continue with these features and this learner."""
-        self._columns, self._online = columns, online
+        self._columns, self._online, self._begun_with = columns, online, self.begun_with
 
     def save(self, path: Any) -> None:
         """Write a model file, from which a worker starts with ``--warm-start``; see `driftway.library.files.save`."""
@@ -242,10 +250,9 @@ class Estimator(ABC):
     def _ready(self, columns: Columns) -> OnlineLearner:
         """Return the learner, made for these features if it does not exist yet."""
         if self._online is None:
-            learner = Spec.parse(self.learner).create(
-                columns.n_features, self._n_classes(), self.task, self.standardize
-            )
-            self._online, self._columns = OnlineLearner(learner), columns
+            text, standardize = self.begun_with
+            learner = Spec.parse(text).create(columns.n_features, self._n_classes(), self.task, standardize)
+            self.begin_with(columns, OnlineLearner(learner))
         return self._online
 
     def _learn_batch(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int64]]:
@@ -285,7 +292,7 @@ class Estimator(ABC):
         return self._columns
 
     def _forget(self) -> None:
-        self._columns = self._online = None
+        self._columns = self._online = self._begun_with = None
 
     def _default(self, name: str) -> Any:
         return {"learner": self.learner, "standardize": True}.get(name)

@@ -112,20 +112,43 @@ def save(estimator: Estimator, path: str | Path) -> None:
     if isinstance(columns, EventColumns):
         raise ValueError("this model reads events of a schema: export its file from a worker")
     labels = estimator.classes_.tolist() if isinstance(estimator, Classifier) else []
-    words = [word_of(label) for label in labels]
+    if len(labels) < online.learner.n_classes:
+        raise ValueError(
+            f"a file names all {online.learner.n_classes} classes, of which {len(labels)} came so far: say which there "
+            "are, as in classes=['a', 'b', 'c']"
+        )
+    is_text = bool(labels) and all(isinstance(label, str) for label in labels)
+    words = [_stored(label, is_text) for label in labels]
     named = words != [str(k) for k in range(len(labels))]
     target = Target(estimator.task, len(labels), tuple(words) if named else ())
-    settings = ModelSettings(
-        (Spec.parse(estimator.learner),), target, columns.n_features, standardize=estimator.standardize
-    )
+    text, standardize = estimator.begun_with
+    settings = ModelSettings((Spec.parse(text),), target, columns.n_features, standardize=standardize)
     model, (memory, calibration) = Model(settings, 0), online.state()
-    if model.champion.identity() != online.learner.identity():
-        raise ValueError("the parameters have changed since the model began to learn")
     model.champion.state.memory[:] = np.frombuffer(memory, np.uint8)
     if calibration:
         model.monitors.confidence.models[0].begin_with(calibration)
     saved = replace(model.save(), schema=Schema(columns.n_features, columns.names))
     origin = {"made_by": f"driftway {__version__}"}
-    if labels and all(isinstance(label, str) for label in labels):
+    if is_text:
         origin[LABELS] = TEXT
     model_file.save(path, model_file.pack(model, saved, 0, origin))
+
+
+def _stored(label: Any, is_text: bool) -> str:
+    """Return a class as the word that a file has for it.
+
+    Raises
+    ------
+    ValueError
+        A loaded model would have another class instead.
+    """
+    word = word_of(label)
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the class {label!r} cannot be stored: it has half of a character") from None
+    if not is_text and label_of(word) != label:
+        raise ValueError(
+            f"the class {label!r} cannot be stored: classes are text, numbers or truth values, all of a kind"
+        )
+    return word

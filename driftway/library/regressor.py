@@ -63,7 +63,7 @@ class Regressor(Estimator):
             if y.dtype.kind in "cmMUS" or (y.dtype.kind == "O" and any(isinstance(one, NO_NUMBERS) for one in y.flat)):
                 raise TypeError
             targets = y.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError("y holds labels that are not numbers") from None
         if not np.isfinite(targets).all():
             raise ValueError("y holds NaN or infinity: labels are finite numbers")

@@ -33,6 +33,7 @@ class ADWIN(Detector):
     """
 
     name = "adwin"
+    clips = True
 
     class Params(Parameters):
         delta: float = number(

@@ -59,6 +59,8 @@ class Detector:
     Params: ClassVar[type[Parameters]]
     binary: ClassVar[bool] = False
     """Whether it accepts only mistakes (0 or 1), not losses."""
+    clips: ClassVar[bool] = False
+    """Whether it counts an error below 0 as 0 and one above 1 as 1."""
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters: Any = type(self).Params.build(parameters)

@@ -29,6 +29,7 @@ class HDDMA(Detector):
     """
 
     name = "hddm_a"
+    clips = True
 
     class Params(Parameters):
         drift_conf: float = number(0.001, "Probability of a false drift.", above=0.0, below=1.0)

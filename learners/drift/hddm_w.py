@@ -30,6 +30,7 @@ class HDDMW(Detector):
     """
 
     name = "hddm_w"
+    clips = True
 
     class Params(Parameters):
         drift_conf: float = number(0.001, "Probability of a false drift.", above=0.0, below=1.0)

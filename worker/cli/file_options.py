@@ -56,9 +56,10 @@ def print_notes(opened: Any) -> None:
         click.echo(shown(f"driftway: {opened.name}: {note}"), err=True)
 
 
-def require_other_file(path: str | None, read: Iterable[str]) -> None:
-    """Raise `UsageFailure` if a result would overwrite one of the files that are read."""
+def require_other_file(path: str | Path | None, read: Iterable[str | None], rows: bool = True) -> None:
+    """Raise `UsageFailure` if a result would overwrite one of the files that are read, for their `rows` or else."""
     if path is not None and Path(path).is_file():
         for name in read:
-            if Path(name).is_file() and Path(name).samefile(path):
-                raise UsageFailure(f"cannot write {path}: the rows are read from this file")
+            if name is not None and Path(name).is_file() and Path(name).samefile(path):
+                why = "the rows are read from this file" if rows else "another option names this file"
+                raise UsageFailure(f"cannot write {path}: {why}")

@@ -323,3 +323,31 @@ def test_a_table_that_is_refused_for_a_label_leaves_the_classes_as_they_were() -
         model.partial_fit(ROWS, ["b", "c", "d", "b"])
     assert model.classes_.tolist() == ["a"]
     assert model.partial_fit(ROWS, ["e", "d", "d", "a"]).classes_.tolist() == ["a", "e", "d"]
+
+
+@pytest.mark.parametrize("row", [None, 3.5, "12"], ids=repr)
+def test_what_is_no_row_is_refused(row: Any) -> None:
+    for model in (dw.create("pa1"), dw.create("pa1").fit(ROWS, Y)):
+        with pytest.raises(ValueError, match="a row is a dict or a list of numbers, not of the type|, not a number"):
+            model.learn_one(row, 1)
+    with pytest.raises(ValueError, match="a row is a dict or a list of numbers, not of the type set"):
+        dw.create("pa1").learn_one({1.0, 2.0}, 1)
+    with pytest.raises(ValueError, match=r"the names of the features have different types \(int, str\)"):
+        dw.create("pa1").learn_one({1: 1.0, "a": 2.0}, 1)
+
+
+def test_detectors_say_which_values_they_cannot_use() -> None:
+    for name in ("ddm", "eddm"):
+        detector = dw.detector(name)
+        for value in (True, 0, 1.0, np.float32(0.0), float("nan")):
+            detector.update(value)
+        with pytest.raises(ValueError, match=f"^{name} counts mistakes: give 1 for a mistake or 0 for a hit, not 2.5"):
+            detector.update(2.5)
+    for name, value in (("adwin", 2.5), ("hddm_a", float("inf")), ("hddm_w", 1e9)):
+        detector = dw.detector(name)
+        with pytest.warns(UserWarning, match=f"^{name} counts {value} as 1.0; kswin takes numbers of any size"):
+            detector.update(value)
+        detector.update(value)  # told once
+    for value in (None, "1", [1.0]):
+        with pytest.raises(ValueError, match=r"^the value is .*, not a number$"):
+            dw.detector("kswin").update(value)

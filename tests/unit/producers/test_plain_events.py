@@ -99,3 +99,30 @@ def test_output_files_never_overwrite_the_rows(tmp_path: Path) -> None:
         assert done.exit_code == 2
         assert "the rows are read from this file" in done.stderr
         assert path.read_bytes() == before
+
+
+def test_output_files_never_overwrite_a_model_file_or_each_other(tmp_path: Path) -> None:
+    rows, model, plan = tmp_path / "rows.csv", tmp_path / "a.driftway", tmp_path / "plan.json"
+    rows.write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    assert run("train", rows, "--out", model).exit_code == 0
+    plan.write_text("{}")
+    before = rows.read_bytes(), model.read_bytes()
+    other = "another option names this file"
+    for command, sentence in (
+        (("evaluate", rows, "--warm-start", model, "--scores", model), other),
+        (("evaluate", rows, "--warm-start", model, "--csv", model), other),
+        (("evaluate", rows, "--plan", plan, "--points", plan), other),
+        (("evaluate", "rows", "--data-dir", tmp_path, "--csv", rows), "the rows are read from this file"),
+        (("evaluate", rows, "--scores", tmp_path / "x", "--csv", f"{tmp_path}/./x"), "two options write"),
+        (
+            ("evaluate", "--topic", "T", "--group", "g", "--learner", "pa1", "--csv", tmp_path / "none" / "x"),
+            "there is no directory",
+        ),
+        (("train", rows, "--out", rows, "--force"), "the rows are read from this file"),
+    ):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert sentence in done.stderr
+        assert (rows.read_bytes(), model.read_bytes()) == before
+    both = run("evaluate", rows, "--learner", "pa1", "--scores", "/dev/null", "--csv", "/dev/null")
+    assert both.exit_code == 0

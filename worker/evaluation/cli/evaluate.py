@@ -224,6 +224,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate a.csv b.parquet --task regression --learner rls --json
     """
     check_replay_options(streams, given)
+    check_files(given, streams)
     if given["topic"] is not None:
         return _write_and_show(obj["evaluate_topic"](given), given, replayed=True)
     check_options(given)
@@ -233,7 +234,6 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         return write_a_table(obj, given)
     if given["grids"]:
         return run_the_grids(obj["open_stream"], streams, given)
-    check_files(given, streams)
     if given["plan"] is not None:
         from driftway.worker.evaluation.cli.planned import evaluate_planned
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from driftway.worker.cli.file_options import require_other_file
@@ -14,8 +16,17 @@ def check_files(given: dict[str, Any], streams: tuple[str, ...]) -> None:
     """Fail on files that cannot be written before hours of learning."""
     from driftway.worker.cli.console import check_file
 
+    in_folder = () if given["data_dir"] is None else Path(given["data_dir"]).glob("*")
+    read = [*streams, *(str(file) for file in in_folder if file.name.split(".")[0] in streams)]
+    written: list[str] = []
     for name in ("csv", "parquet", "curves", "scores", "points"):
-        require_other_file(given[name], streams)
+        if (path := given[name]) is not None:
+            require_other_file(path, read)
+            require_other_file(path, [given["warm_start"], given["plan"], given["client_properties"]], rows=False)
+            real = os.path.realpath(path)
+            if real in written and (os.path.isfile(real) or not os.path.exists(real)):
+                raise UsageFailure(f"two options write {path}: name a file for each")
+            written.append(real)
     if given["csv"]:
         check_file(given["csv"])
     if given["parquet"]:

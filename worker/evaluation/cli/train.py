@@ -11,7 +11,7 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events, schema_options
-from driftway.worker.cli.file_options import file_options, given_file_options, print_notes
+from driftway.worker.cli.file_options import file_options, given_file_options, print_notes, require_other_file
 from driftway.worker.cli.model_options import make_target
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, reading_option, was_typed
@@ -188,6 +188,7 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
         raise UsageFailure("--test-skip and --test-limit with --topic need --test SOURCE")
     require_order(OffsetBound.parse(given["first"], "--from"), OffsetBound.parse(given["end"], "--to"))
     require_writable(out, replaced=True)
+    require_other_file(out, [source, given["test"]])
     if out.exists() and not given["force"]:
         raise UsageFailure(f"{out} already exists: --force overwrites it")
     if partial.exists() and not (given["force"] or given["resume"]):

@@ -136,9 +136,11 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
     from driftway.worker.admin.cli.snapshot.tables import bars
     from driftway.worker.admin.state_admin.state_at_offset import state_at
     from driftway.worker.cli.console import check_file
+    from driftway.worker.cli.file_options import require_other_file
     from driftway.worker.state import model_file
 
     check_file(out)
+    require_other_file(out, [given["warm_start"], given["client_properties"]], rows=False)
     (source,) = asked_partitions(given, partition)
     with bars() as shown:
         rebuilt = state_at(source, at, shown)
