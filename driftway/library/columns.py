@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -17,6 +18,8 @@ MAX_SHOWN = 40
 """Characters of a value in a message."""
 NO_ROW = "a row is a dict or a list of numbers, not of the type {}"
 """Sentence about what was given as a row."""
+IN_ORDER = "its columns are taken in the model's order"
+"""What happens to a table if only it or only the model has names."""
 NO_NUMBERS = str, bytes, np.datetime64, np.timedelta64
 """Types that `float` may take for numbers."""
 
@@ -99,6 +102,9 @@ class Columns:
             Columns are missing or not in the model, or a value is not a finite number.
         """
         values, names = matrix(X), names_of(X)
+        if (names is None) != (self.names is None):
+            has, known = ("has no", "by name") if names is None else ("has", "by position")
+            warnings.warn(f"X {has} names of features, but the model knows them {known}: {IN_ORDER}", stacklevel=4)
         if names is not None and self.names is not None and names != self.names:
             self._require_names(names)
             values = values[:, [names.index(name) for name in self.names]]

@@ -117,6 +117,9 @@ def save(estimator: Estimator, path: str | Path) -> None:
             f"a file names all {online.learner.n_classes} classes, of which {len(labels)} came so far: say which there "
             "are, as in classes=['a', 'b', 'c']"
         )
+    for name in columns.names or ():
+        if not isinstance(name, str) or not _is_unicode(name):
+            raise ValueError(f"the feature {name!r} cannot be stored: names of features are text")
     is_text = bool(labels) and all(isinstance(label, str) for label in labels)
     words = [_stored(label, is_text) for label in labels]
     named = words != [str(k) for k in range(len(labels))]
@@ -143,12 +146,15 @@ def _stored(label: Any, is_text: bool) -> str:
         A loaded model would have another class instead.
     """
     word = word_of(label)
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"the class {label!r} cannot be stored: it has half of a character") from None
-    if not is_text and label_of(word) != label:
-        raise ValueError(
-            f"the class {label!r} cannot be stored: classes are text, numbers or truth values, all of a kind"
-        )
+    if not _is_unicode(word) or not (is_text or label_of(word) == label):
+        raise ValueError(f"the class {label!r} cannot be stored: classes are all text, or numbers and truth values")
     return word
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: not if it has half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

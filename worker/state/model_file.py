@@ -325,16 +325,21 @@ def load(path: str | Path) -> ModelFile:
 
 
 def save(path: str | Path, blob: bytes) -> None:
-    """Write a file atomically, replacing one of that name.
+    """Write a file atomically, replacing one of that name, or the one that a link of that name leads to.
+
+    What is no file, such as a device or a pipe, is written to and keeps its name.
 
     Raises
     ------
     UsageFailure
         It cannot be written.
     """
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    target = Path(os.path.realpath(path))
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}"
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            Path(path).write_bytes(blob)
+            return
         with part.open("xb") as out:
             out.write(blob)
             out.flush()

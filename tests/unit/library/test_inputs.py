@@ -328,7 +328,7 @@ def test_a_table_that_is_refused_for_a_label_leaves_the_classes_as_they_were() -
 @pytest.mark.parametrize("row", [None, 3.5, "12"], ids=repr)
 def test_what_is_no_row_is_refused(row: Any) -> None:
     for model in (dw.create("pa1"), dw.create("pa1").fit(ROWS, Y)):
-        with pytest.raises(ValueError, match="a row is a dict or a list of numbers, not of the type|, not a number"):
+        with pytest.raises(ValueError, match=r"a row is a dict or a list of numbers, not of the type|, not a number"):
             model.learn_one(row, 1)
     with pytest.raises(ValueError, match="a row is a dict or a list of numbers, not of the type set"):
         dw.create("pa1").learn_one({1.0, 2.0}, 1)
@@ -351,3 +351,17 @@ def test_detectors_say_which_values_they_cannot_use() -> None:
     for value in (None, "1", [1.0]):
         with pytest.raises(ValueError, match=r"^the value is .*, not a number$"):
             dw.detector("kswin").update(value)
+
+
+def test_a_table_without_the_names_of_the_model_is_taken_in_its_order_with_a_warning() -> None:
+    X, frame = np.array(ROWS), pd.DataFrame(ROWS, columns=["b", "a"])
+    by_name, by_position = dw.create("arow").fit(frame, Y), dw.create("arow").fit(X, Y)
+    with pytest.warns(
+        UserWarning, match="X has no names of features, but the model knows them by name: its columns"
+    ) as w:
+        assert np.array_equal(by_name.predict_proba(X), by_name.predict_proba(frame))
+    assert w[0].filename == __file__
+    with pytest.warns(UserWarning, match="X has names of features, but the model knows them by position: its columns"):
+        assert np.array_equal(by_position.predict_proba(frame), by_position.predict_proba(X))
+    with pytest.warns(UserWarning, match="X has no names of features") as w:
+        by_name.partial_fit(X, Y)

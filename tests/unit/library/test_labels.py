@@ -138,3 +138,13 @@ def test_changed_parameters_hold_from_the_next_fit_on(change: dict[str, Any], tm
     assert copies[0].get_params() == model.get_params()
     anew = dw.Classifier(**model.get_params()).fit(X, HALF)
     assert np.array_equal(copies[1].fit(X, HALF).predict_proba(X), anew.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", [1, ("a", 1), "\ud800"], ids=ascii)
+def test_names_of_features_that_a_file_cannot_have_are_refused(name: Any, tmp_path: Path) -> None:
+    model = dw.create("pa1")
+    model.learn_one({name: 1.0}, 1)
+    assert pickle.loads(pickle.dumps(model)).predict_one({name: 1.0}) == 1
+    with pytest.raises(ValueError, match=r"^the feature .* cannot be stored: names of features are text$"):
+        model.save(tmp_path / "a.driftway")
+    assert list(tmp_path.iterdir()) == []

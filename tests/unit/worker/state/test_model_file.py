@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,19 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     model_file.save(path, b"new")
     assert path.read_bytes() == b"new"
     assert np.all([one == path for one in tmp_path.iterdir()])
+
+
+def test_a_link_leads_to_the_new_file_and_a_pipe_gets_it_and_stays(tmp_path: Path) -> None:
+    file, link, pipe = (tmp_path / name for name in ("a.driftway", "current", "pipe"))
+    file.write_bytes(b"old")
+    link.symlink_to(file.name)
+    model_file.save(link, blob())
+    assert link.is_symlink()
+    assert file.read_bytes() == blob()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as readers:
+        read = readers.submit(pipe.read_bytes)
+        model_file.save(pipe, blob())
+        assert read.result() == blob()
+    assert pipe.is_fifo()
+    assert {one.name for one in tmp_path.iterdir()} == {"a.driftway", "current", "pipe"}
