@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftway as dw
@@ -25,6 +26,7 @@ X, Y = drifting(N, D)
 Y = np.where(np.isnan(Y), 0.0, Y)
 NAMES = ("a", "b", "c", "d")
 DICTS = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
+TABLE = pd.DataFrame(X, columns=list(NAMES))
 SHARES = 5, 256, 300, N - 561
 
 
@@ -76,7 +78,7 @@ def test_predicting_changes_nothing() -> None:
     asked, quiet = dw.create("arow"), dw.create("arow")
     for x, y in zip(DICTS[:300], Y.tolist(), strict=False):
         asked.predict_one(x), asked.predict_proba_one(DICTS[0])
-        asked.predict(X[:3]) if asked.__sklearn_is_fitted__() and y else None
+        asked.predict(TABLE[:3]) if asked.__sklearn_is_fitted__() and y else None
         asked.learn_one(x, y)
         quiet.learn_one(x, y)
     assert asked.__getstate__()["_state"] == quiet.__getstate__()["_state"]
