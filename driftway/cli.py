@@ -124,6 +124,9 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _discard_output(sys.stdout, sys.stderr)
             ctx.exit(READER_GONE)
+        except MemoryError as error:
+            say(f"there is not enough memory: {error}", 1)
+            ctx.exit(1)
         except RuntimeError as error:
             if not is_thread_shortage(error):
                 raise

@@ -65,6 +65,8 @@ class State:
     ------
     ValueError
         `memory` has another size, or the state is larger than `limited_to` says.
+    MemoryError
+        There is not enough.
     """
 
     def __init__(self, fields: Fields, memory: Bytes | None = None) -> None:
@@ -73,7 +75,10 @@ class State:
         self.nbytes = sum(map(_padded, sizes.values()))
         if memory is None:
             require_room(self.nbytes)
-            memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
+            try:
+                memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
+            except (ValueError, OverflowError):
+                raise MemoryError(f"a state of {self.nbytes:,} bytes is larger than an array can be") from None
         if memory.nbytes != self.nbytes:
             raise ValueError(f"the state takes {self.nbytes} bytes, got {memory.nbytes}")
         self.memory = memory

@@ -61,3 +61,12 @@ def test_no_wrong_command_line_ends_in_a_traceback() -> None:
         if (why := outcome(line)) is not None:
             wrong[" ".join(line)[:300]] = why
     assert wrong == {}
+
+
+@pytest.mark.parametrize("rows", [10**14, 10**18, 10**30])
+def test_a_state_larger_than_the_memory_ends_in_a_sentence(rows: int) -> None:
+    line = ["evaluate", "sea", "--limit", "10", "--learner", "pa1", "--metric-window", str(rows)]
+    done = CliRunner().invoke(main, line)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("driftway: there is not enough memory: ")
+    assert done.stderr.count("\n") == 1
