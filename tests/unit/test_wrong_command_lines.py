@@ -63,7 +63,7 @@ def test_no_wrong_command_line_ends_in_a_traceback() -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("rows", [10**14, 10**18, 10**30])
+@pytest.mark.parametrize("rows", [10**14, 10**18])
 def test_a_state_larger_than_the_memory_ends_in_a_sentence(rows: int) -> None:
     line = ["evaluate", "sea", "--limit", "10", "--learner", "pa1", "--metric-window", str(rows)]
     done = CliRunner().invoke(main, line)
