@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +16,7 @@ def check_files(given: dict[str, Any], streams: tuple[str, ...]) -> None:
     """Fail on files that cannot be written before hours of learning."""
     from driftway.worker.cli.console import check_file
 
-    in_folder = () if given["data_dir"] is None else Path(given["data_dir"]).glob("*")
+    in_folder: Iterable[Path] = () if given["data_dir"] is None else Path(given["data_dir"]).glob("*")
     read = [*streams, *(str(file) for file in in_folder if file.name.split(".")[0] in streams)]
     written: list[str] = []
     for name in ("csv", "parquet", "curves", "scores", "points"):
