@@ -249,11 +249,13 @@ class Estimator(ABC):
 
     def _ready(self, columns: Columns) -> OnlineLearner:
         """Return the learner, made for these features if it does not exist yet."""
-        if self._online is None:
-            text, standardize = self.begun_with
-            learner = Spec.parse(text).create(columns.n_features, self._n_classes(), self.task, standardize)
-            self.begin_with(columns, OnlineLearner(learner))
-        return self._online
+        if self._online is not None:
+            return self._online
+        text, standardize = self.begun_with
+        learner = Spec.parse(text).create(columns.n_features, self._n_classes(), self.task, standardize)
+        online = OnlineLearner(learner)
+        self.begin_with(columns, online)
+        return online
 
     def _learn_batch(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int64]]:
         """Predict and learn a table's rows; as `OnlineLearner.learn_batch`."""
