@@ -6,7 +6,7 @@ import contextlib
 import struct
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from driftway.worker.kafka.client_config import quiet
 from tests.support.brokers import own_broker
@@ -170,6 +170,31 @@ def test_a_worker_that_a_full_group_does_not_admit_says_so_once(pytestconfig: py
                 stop(first)
                 second.await_text("running")
                 stop(second)
+
+
+@pytest.mark.slow
+def test_a_worker_whose_group_has_members_with_another_strategy_says_what_may_be_wrong(kafka: str) -> None:
+    scenario = FaultScenario(kafka, partitions=1, rows=100)
+    scenario.fill(0, 100)
+    other = Consumer(
+        quiet(
+            {
+                "bootstrap.servers": kafka,
+                "group.id": scenario.group,
+                "partition.assignment.strategy": "cooperative-sticky",
+            }
+        )
+    )
+    other.subscribe([scenario.topic])
+    try:
+        await_until(lambda: other.poll(0.1) is not None, 30, "the other program has its partition")
+        with Driftway(*scenario.worker()) as worker:
+            worker.await_text("Inconsistent group protocol")
+            assert "another program is in this group" in worker.stderr
+            assert "partition.assignment.strategy" in worker.stderr
+            stop(worker)
+    finally:
+        other.close()
 
 
 EPOCHS = 200

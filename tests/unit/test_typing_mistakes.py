@@ -60,6 +60,12 @@ def test_addresses_that_commas_do_not_separate_are_refused(mark: str) -> None:
     assert f"'b:2{mark}c:3' is not one address; separate several by commas." in words
 
 
+@pytest.mark.parametrize("port", ["kafka", "9O92", "9092/", "0", "65536", ""])
+def test_an_address_whose_port_is_none_is_refused(port: str) -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", f"a:1,SSL://b:{port}")
+    assert f"'{port}' is not a port; write HOST:PORT." in words
+
+
 def test_second_name_of_the_bootstrap_property_is_refused_too() -> None:
     words = refusal("worker", "--input", "E", "--group", "g", "-X", "metadata.broker.list=a:1")
     assert words == "driftway: client property metadata.broker.list cannot be set: use --bootstrap"

@@ -14,6 +14,7 @@ from driftway.worker.kafka.client_config import AUTO, CLIENTS, PROTOCOLS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
+LARGEST_PORT = 65535
 
 
 def was_given(option: str) -> bool:
@@ -97,6 +98,8 @@ def address(context: click.Context, option: click.Parameter, value: str | None) 
             raise click.BadParameter(f"an IPv6 address needs brackets: write [{ip}]:{port}.", context, option)
         if re.search(r"[;\s]", one):
             raise click.BadParameter(f"{one!r} is not one address; separate several by commas.", context, option)
+        if ip and not one.endswith("]") and not (re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) <= LARGEST_PORT):
+            raise click.BadParameter(f"{port!r} is not a port; write HOST:PORT.", context, option)
     return value
 
 

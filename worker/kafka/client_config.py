@@ -132,6 +132,8 @@ PLAIN = re.compile(
 typing mistake."""
 PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,64}")
 """Pattern of a property's name; anything else in its place may be part of a secret."""
+NUMBER = re.compile(r"\.(ms|bytes|kbytes|messages|retries)$")
+"""Properties that are numbers. The client takes 45 for ``45s``, and 10 for ``10,000``, without a word."""
 USERINFO = re.compile(r"""(//|(?:^|[\s,])['"(]?(?!\w[\w+.-]*://)(?=[^\s@]*:))\S*@""")
 """``user:password@`` in a URL or a host list, and what is before it of either."""
 CLIENT_THREADS = 8
@@ -146,7 +148,7 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
     Raises
     ------
     UsageFailure
-        A pair without ``=``, a file that cannot be read, or a property that Driftway owns.
+        A pair without ``=``, a file that cannot be read, a property that Driftway owns, or a number with a unit.
     """
     lines: list[tuple[str, str]] = []
     if file is not None:
@@ -163,6 +165,8 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
             raise UsageFailure(f"client property {redact(pair)!r}{where} is not key=value")
         if key in OWNED:
             raise UsageFailure(f"client property {key} cannot be set: {OWNED[key]}")
+        if (name := NUMBER.search(key)) and re.match(r"\d", value) and not re.fullmatch(r"\d+(\.\d+)?", value):
+            raise UsageFailure(f"client property {redact(pair)}{where}: write a number without a unit, in {name[1]}")
         properties[key] = value
     return properties
 

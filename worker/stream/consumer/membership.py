@@ -47,7 +47,13 @@ WAITING = (
 )
 REPEAT_SECONDS = 60.0
 """Least interval between two lines about the same error, which the client gets over by itself."""
-FULL = "the brokers allow no more members (group.max.size): this worker waits until another one has left"
+HINTS = {
+    KafkaError.GROUP_MAX_SIZE_REACHED: "the brokers allow no more members (group.max.size): this worker waits until "
+    "another one has left",
+    KafkaError.INCONSISTENT_GROUP_PROTOCOL: "another program is in this group (driftway check names it), or the "
+    "workers differ in partition.assignment.strategy: this worker waits until those members have left",
+}
+"""Code of an error -> what its message does not say."""
 GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist", NO_BROKERS)
 """Errors that end a member's client. The first two are sent by a coordinator that came back with half of its log."""
 
@@ -140,8 +146,8 @@ class GroupMembership:
         now, code = time.monotonic(), error.code()
         if now - self._reported.get(code, float("-inf")) >= REPEAT_SECONDS:
             self._reported[code] = now
-            full = code == KafkaError.GROUP_MAX_SIZE_REACHED
-            self.event_log.warning("consumer error", error=f"{error.str()}; {FULL}" if full else error.str())
+            words = filter(None, (error.str(), HINTS.get(code)))
+            self.event_log.warning("consumer error", error="; ".join(words))
 
     def join_timed_out(self) -> bool:
         """Whether joining has failed for too long, counted from the first call since the last success."""

@@ -63,6 +63,23 @@ def test_a_text_that_is_not_a_pair_is_refused(pair: str) -> None:
         parse_properties([pair])
 
 
+@pytest.mark.parametrize("pair", ["session.timeout.ms=45s", "queued.max.messages.kbytes=64M", "fetch.max.bytes=10,000"])
+def test_a_number_of_which_the_client_would_take_only_the_first_digits_is_refused(pair: str, tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_text(f"a=1\n{pair}\n")
+    for given, where in (([pair], None), ""), (([], str(file)), f" at {file}, line 2"):
+        with pytest.raises(UsageFailure) as caught:
+            parse_properties(*given)
+        unit = pair.partition("=")[0].rpartition(".")[2]
+        assert str(caught.value) == f"client property {pair}{where}: write a number without a unit, in {unit}"
+
+
+@pytest.mark.parametrize("pair", ["linger.ms=0.5", "metadata.max.age.ms=-1", "client.id=3s", "sasl.password=45s"])
+def test_numbers_and_texts_that_begin_with_a_digit_are_accepted(pair: str) -> None:
+    key, _, value = pair.partition("=")
+    assert parse_properties([pair]) == {key: value}
+
+
 @pytest.mark.parametrize("key", OWNED)
 def test_a_property_that_driftway_sets_itself_is_refused_with_the_reason(key: str, tmp_path: Path) -> None:
     file = tmp_path / "f"
