@@ -159,15 +159,18 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
         numbered = ((raw.strip(), f" at {file}, line {n}") for n, raw in enumerate(text.splitlines(), 1))
         lines = [(line, where) for line, where in numbered if line and line[0] not in "#;!"]
     properties: Properties = {}
+    before = ""
     for pair, where in [*lines, *((pair, "") for pair in pairs)]:
         key, equals, value = (piece.strip() for piece in pair.partition("="))
         if not equals or not PROPERTY.fullmatch(key):
-            raise UsageFailure(f"client property {redact(pair)!r}{where} is not key=value")
+            # DRIFTWAY_X is split at blanks, also within a value: this may be the rest of a secret.
+            bare = "***" if is_secret(before) else redact(pair)
+            raise UsageFailure(f"client property {bare!r}{where} is not key=value")
         if key in OWNED:
             raise UsageFailure(f"client property {key} cannot be set: {OWNED[key]}")
         if (name := NUMBER.search(key)) and re.match(r"\d", value) and not re.fullmatch(r"\d+(\.\d+)?", value):
             raise UsageFailure(f"client property {redact(pair)}{where}: write a number without a unit, in {name[1]}")
-        properties[key] = value
+        properties[key], before = value, key
     return properties
 
 

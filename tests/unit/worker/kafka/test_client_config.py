@@ -57,6 +57,11 @@ def test_a_name_that_is_too_long_is_not_shown_as_it_may_be_a_secret() -> None:
     assert "sss" not in str(caught.value)
 
 
+def test_what_follows_a_secret_is_not_shown_as_it_may_be_the_rest_of_it() -> None:
+    with pytest.raises(UsageFailure, match=r"^client property '\*\*\*' is not key=value$"):
+        parse_properties(["client.id=a", "sasl.password=my", "secret"])
+
+
 @pytest.mark.parametrize("pair", ["acks", "=1", "", "  "])
 def test_a_text_that_is_not_a_pair_is_refused(pair: str) -> None:
     with pytest.raises(UsageFailure, match=r"is not key=value$"):
