@@ -185,7 +185,12 @@ if TYPE_CHECKING:
     help="Kafka client. native calls the C library (librdkafka) directly instead of the Python client: nearly twice "
     "the throughput at half the CPU time, with identical outputs. auto uses native where possible.",
 )
-@click.option("--stop-at-end", is_flag=True, help="Exit with code 0 when all records have been read.")
+@click.option(
+    "--stop-at-end",
+    is_flag=True,
+    help="Exit with code 0 when all records have been read. If producers write without a pause: soon after all records "
+    "that were there at the start.",
+)
 @serve_options
 @click.option(
     "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of the log."

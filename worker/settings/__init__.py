@@ -396,5 +396,5 @@ class WorkerSettings:
 
     @property
     def protocol(self) -> str:
-        """The group protocol: as configured, else the classic one (docs/decisions/0019)."""
-        return str(self.passthrough.get("group.protocol", CLASSIC))
+        """The group protocol: as configured (the client takes any case), else the classic one (docs/decisions/0019)."""
+        return str(self.passthrough.get("group.protocol", CLASSIC)).lower()

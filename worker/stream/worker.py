@@ -140,7 +140,8 @@ class Worker:
 
     def _has_finished(self) -> bool:
         """Whether everything has been read, if the worker stops then."""
-        return self._first.finished(self.consumer.at_end) and self._watchdog.others_have_read(self.tasks)
+        at_end, ends = self.consumer.at_end, self.reporter.health.ends
+        return self._first.finished(at_end, ends) and self._watchdog.others_have_read(self.tasks)
 
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""

@@ -92,7 +92,8 @@ def test_only_where_detectors_watch_there_is_a_topic_of_alarms() -> None:
 
 def test_the_classic_protocol_is_taken_unless_somebody_says_otherwise() -> None:
     assert worker().protocol == "classic"
-    assert worker(passthrough={"group.protocol": "consumer"}).protocol == "consumer"
+    for word in ("consumer", "Consumer", "CONSUMER"):  # the client takes any case
+        assert worker(passthrough={"group.protocol": word}).protocol == "consumer"
 
 
 @pytest.mark.parametrize("key", FORBIDDEN_PROPERTIES)

@@ -46,3 +46,4 @@ def test_properties_of_a_member_that_exclude_each_other_are_refused_before_topic
     with pytest.raises(UsageFailure, match=r"client property refused: .*`max"):
         check_properties(WorkerSettings("localhost:1", "E", "g", model, passthrough=given))
     check_properties(WorkerSettings("localhost:1", "E", "g", model))
+    check_properties(WorkerSettings("localhost:1", "E", "g", model, passthrough={"group.protocol": "Consumer"}))
