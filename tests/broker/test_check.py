@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.cimpl import NewTopic
 
 from driftway.worker.kafka.client_config import quiet
 from tests.support import registered
@@ -186,6 +187,44 @@ def test_events_before_aborted_records_are_sampled(kafka: str, topic: str, group
     producer.abort_transaction(20)
     (sample,) = [one for one in CheckRun(*options).found if one["check"] == "sample"]
     assert sample["sentence"] == f"read 10 events of {topic}, and none would be rejected"
+
+
+def set_by_hand(client: Any, topic: str, group: str) -> None:
+    request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 3)])
+    client.alter_consumer_group_offsets([request])[group].result(timeout=30)
+
+
+def lose_offset(client: Any, topic: str, group: str) -> None:
+    client.delete_consumer_groups([group])[group].result(timeout=30)
+
+
+def lose_snapshots(client: Any, topic: str, group: str) -> None:
+    snapshots = TopicPartition(f"{topic}.{group}.snapshots", 0, -1)
+    client.delete_records([snapshots])[snapshots].result()
+
+
+def recreate_input(client: Any, topic: str, group: str) -> None:
+    client.delete_topics([topic])[topic].result(timeout=30)
+    await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
+
+
+@pytest.mark.parametrize("harm", [set_by_hand, lose_offset, lose_snapshots, recreate_input])
+def test_a_group_whose_state_is_not_at_its_offset_is_reported_as_a_worker_refuses_it(
+    kafka: str, topic: str, group: str, harm: Callable[[Any, str, str], None]
+) -> None:
+    create_topic(kafka, topic)
+    produce(kafka, topic, [b'{"x":[1,2],"y":1}'] * 10)
+    options = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "no_change"
+    assert driftway("worker", *options, "--stop-at-end").code == 0
+    assert CheckRun(*options).wrong(("events",)) == []
+    harm(admin(kafka), topic, group)
+    checked = CheckRun(*options)
+    (error,) = checked.wrong(("events",))
+    assert (error["check"], error["status"], checked.code) == ("position", "error", 4)
+    refused = driftway("worker", *options, "--stop-at-end")
+    assert refused.code == 4, refused.stderr
+    assert driftway(*shlex.split(error["command"])[1:], "--stop-at-end").code == 0
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
@@ -23,9 +23,13 @@ from driftway.worker.kafka.client_config import (
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, query
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
-from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
+from driftway.worker.settings import EARLIEST, EXACTLY_ONCE, FAIL, OFFSET_POLICIES, REPLAY, WorkerSettings
+from driftway.worker.state.changelog.commit_record import is_at_least_once
 from driftway.worker.state.changelog.ownership import read_owner, require_own
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
+from driftway.worker.state.changelog.snapshot_scan import commit_records
+from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.task.committing.exactly_once import (
     TRANSACTION_TIMEOUT_MS,
     not_yet,
@@ -55,6 +59,10 @@ class Position(NamedTuple):
     """The committed offset; None if there is none."""
     needed: int | None = None
     """Offset of the newest snapshot, from which a restore reads again; None if the commit names none."""
+    lost: str = ""
+    """Why a worker cannot continue there with its state; empty: it can, or there is none."""
+    recreated: bool = False
+    """Whether that is because the input was deleted and recreated."""
 
 
 def check_topic_rights(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
@@ -208,13 +216,52 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
             low, high = watermarks(reader, topic, partition, deadline)
             committed, metadata = committed_offset(reader, topic, partition, deadline)
             pointer = Pointer.parse(metadata)
-            found[partition] = Position(low, high, committed, None if pointer is None else pointer.state_offset)
+            needed = None if pointer is None else pointer.state_offset
+            lost = "", False
+            if settings.guarantee == EXACTLY_ONCE and state.partitions.get(settings.topics.snapshots, 0) > partition:
+                lost = _why_lost(settings, reader, partition, (committed, metadata), deadline)
+            found[partition] = Position(low, high, committed, needed, *lost)
     return found
+
+
+def _why_lost(
+    settings: WorkerSettings,
+    reader: Consumer,
+    partition: int,
+    group: tuple[int | None, str | None],
+    deadline: Deadline,
+) -> tuple[str, bool]:
+    """Return `lost` and `recreated` of a `Position`; `group` are the offset and the metadata that the group has."""
+    committed, metadata = group
+    snapshots = settings.topics.snapshots
+    try:
+        record = next(iter(commit_records(reader, snapshots, partition, deadline)), None)
+    except Malformed as error:
+        return str(error), False
+    if record is not None:
+        ids = TopicIdReader(settings, settings.input).ask(deadline)
+        if (recreated := record.input_read.recreated(ids.input)) is not None:
+            return recreated, True
+        if committed is None:
+            return f"the group's offset is gone (deleted, or expired); it was {record.offset}", False
+    if committed is None or is_at_least_once(metadata) or (record is not None and record.offset == committed):
+        return "", False
+    if Pointer.parse(metadata) is None:
+        return f"offset {committed} was set by hand, or by another program", False
+    if record is None:
+        return f"offset {committed} was committed by a worker, but {snapshots} has no record of it", False
+    return "", False
 
 
 def check_positions(found: dict[int, Position], settings: WorkerSettings, commands: Commands) -> Finding:
     """Judge whether the log still holds, or already holds, what the group would read next."""
     check, topic = "position", settings.input
+    for partition, at in found.items():
+        given = settings.on_offset_out_of_range == EARLIEST if at.recreated else settings.on_restore_failure != FAIL
+        if at.lost and not given:
+            way = ("--on-offset-out-of-range", EARLIEST) if at.recreated else ("--on-restore-failure", REPLAY)
+            sentence = f"{topic}/{partition} cannot be restored: {at.lost}"
+            return Finding(EVENTS, check, ERROR, sentence, commands.worker(*way), 4)
     behind = [p for p, at in found.items() if at.committed is not None and at.committed < at.low]
     ahead = [p for p, at in found.items() if at.committed is not None and at.committed > at.high]
     unread = [p for p, at in found.items() if at.needed is not None and at.needed < at.low]

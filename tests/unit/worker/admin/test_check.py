@@ -281,6 +281,8 @@ def test_missing_rights_on_topics_are_errors_with_commands() -> None:
         (access.Position(5, 9, 4), "earliest", OK),
         (access.Position(5, 9, 7, 5), "fail", OK),
         (access.Position(5, 9, 7, 0), "fail", ERROR),
+        (access.Position(0, 9, 7, 0, "gone"), "earliest", ERROR),
+        (access.Position(0, 9, None, None, "recreated", True), "earliest", OK),
     ],
 )
 def test_where_a_group_continues(at: access.Position, policy: str, status: str) -> None:
