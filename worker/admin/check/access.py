@@ -21,7 +21,7 @@ from driftway.worker.kafka.client_config import (
     without_membership,
 )
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, query
+from driftway.worker.kafka.error_handling import TaskError, TimedOut, query
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EARLIEST, EXACTLY_ONCE, FAIL, OFFSET_POLICIES, REPLAY, WorkerSettings
@@ -210,6 +210,8 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
         The broker refuses, or does not answer.
     """
     found, topic = {}, settings.input
+    recorded = state.partitions.get(settings.topics.snapshots, 0) if settings.guarantee == EXACTLY_ONCE else 0
+    topic_id = _input_id(settings) if recorded else None
     with contextlib.closing(open_reader(settings)) as reader:
         for partition in range(state.partitions[topic]):
             deadline = Deadline(ASK_SECONDS)
@@ -218,29 +220,42 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
             pointer = Pointer.parse(metadata)
             needed = None if pointer is None else pointer.state_offset
             lost = "", False
-            if settings.guarantee == EXACTLY_ONCE and state.partitions.get(settings.topics.snapshots, 0) > partition:
-                lost = _why_lost(settings, reader, partition, (committed, metadata), deadline)
+            if partition < recorded:
+                snapshots = settings.topics.snapshots, partition
+                lost = _why_lost(reader, snapshots, (committed, metadata), topic_id, deadline)
             found[partition] = Position(low, high, committed, needed, *lost)
     return found
 
 
+def _input_id(settings: WorkerSettings) -> str | None:
+    """Return the id of the input topic; None: it is not known."""
+    try:
+        return TopicIdReader(settings, settings.input).ask(Deadline(ASK_SECONDS)).input
+    except (KafkaException, TaskError):
+        return None
+
+
 def _why_lost(
-    settings: WorkerSettings,
     reader: Consumer,
-    partition: int,
+    snapshots: tuple[str, int],
     group: tuple[int | None, str | None],
+    topic_id: str | None,
     deadline: Deadline,
 ) -> tuple[str, bool]:
-    """Return `lost` and `recreated` of a `Position`; `group` are the offset and the metadata that the group has."""
+    """Return `lost` and `recreated` of a `Position`.
+
+    `snapshots` are the topic of snapshots and the partition, `group` the offset and the metadata that the group has,
+    `topic_id` is the id of the input.
+    """
     committed, metadata = group
-    snapshots = settings.topics.snapshots
     try:
-        record = next(iter(commit_records(reader, snapshots, partition, deadline)), None)
+        record = next(iter(commit_records(reader, *snapshots, deadline)), None)
     except Malformed as error:
         return str(error), False
+    except (KafkaException, TimedOut):  # without the right to read it, which is reported beside this
+        return "", False
     if record is not None:
-        ids = TopicIdReader(settings, settings.input).ask(deadline)
-        if (recreated := record.input_read.recreated(ids.input)) is not None:
+        if (recreated := record.input_read.recreated(topic_id)) is not None:
             return recreated, True
         if committed is None:
             return f"the group's offset is gone (deleted, or expired); it was {record.offset}", False
@@ -249,7 +264,7 @@ def _why_lost(
     if Pointer.parse(metadata) is None:
         return f"offset {committed} was set by hand, or by another program", False
     if record is None:
-        return f"offset {committed} was committed by a worker, but {snapshots} has no record of it", False
+        return f"offset {committed} was committed by a worker, but {snapshots[0]} has no record of it", False
     return "", False
 
 
