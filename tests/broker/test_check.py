@@ -198,14 +198,17 @@ def lose_offset(client: Any, topic: str, group: str) -> None:
     client.delete_consumer_groups([group])[group].result(timeout=30)
 
 
+def delete(client: Any, topic: str) -> None:
+    client.delete_topics([topic])[topic].result(timeout=30)
+    await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+
+
 def lose_snapshots(client: Any, topic: str, group: str) -> None:
-    snapshots = TopicPartition(f"{topic}.{group}.snapshots", 0, -1)
-    client.delete_records([snapshots])[snapshots].result()
+    delete(client, f"{topic}.{group}.snapshots")
 
 
 def recreate_input(client: Any, topic: str, group: str) -> None:
-    client.delete_topics([topic])[topic].result(timeout=30)
-    await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+    delete(client, topic)
     client.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
 
 

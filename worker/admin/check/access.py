@@ -210,7 +210,7 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
         The broker refuses, or does not answer.
     """
     found, topic = {}, settings.input
-    recorded = state.partitions.get(settings.topics.snapshots, 0) if settings.guarantee == EXACTLY_ONCE else 0
+    recorded = state.partitions.get(settings.topics.snapshots, 0)
     topic_id = _input_id(settings) if recorded else None
     with contextlib.closing(open_reader(settings)) as reader:
         for partition in range(state.partitions[topic]):
@@ -220,9 +220,10 @@ def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Positi
             pointer = Pointer.parse(metadata)
             needed = None if pointer is None else pointer.state_offset
             lost = "", False
-            if partition < recorded:
+            if settings.guarantee == EXACTLY_ONCE:
                 snapshots = settings.topics.snapshots, partition
-                lost = _why_lost(reader, snapshots, (committed, metadata), topic_id, deadline)
+                there = reader if partition < recorded else None
+                lost = _why_lost(there, snapshots, (committed, metadata), topic_id, deadline)
             found[partition] = Position(low, high, committed, needed, *lost)
     return found
 
@@ -236,7 +237,7 @@ def _input_id(settings: WorkerSettings) -> str | None:
 
 
 def _why_lost(
-    reader: Consumer,
+    reader: Consumer | None,
     snapshots: tuple[str, int],
     group: tuple[int | None, str | None],
     topic_id: str | None,
@@ -244,16 +245,17 @@ def _why_lost(
 ) -> tuple[str, bool]:
     """Return `lost` and `recreated` of a `Position`.
 
-    `snapshots` are the topic of snapshots and the partition, `group` the offset and the metadata that the group has,
-    `topic_id` is the id of the input.
+    `snapshots` are the topic of snapshots and the partition, which `reader` reads; None: it does not exist. `group` are
+    the offset and the metadata that the group has, and `topic_id` is the id of the input.
     """
     committed, metadata = group
     try:
-        record = next(iter(commit_records(reader, *snapshots, deadline)), None)
+        records = [] if reader is None else commit_records(reader, *snapshots, deadline)
     except Malformed as error:
         return str(error), False
     except (KafkaException, TimedOut):  # without the right to read it, which is reported beside this
         return "", False
+    record = next(iter(records), None)
     if record is not None:
         if (recreated := record.input_read.recreated(topic_id)) is not None:
             return recreated, True
