@@ -62,6 +62,20 @@ def test_each_partition_contributes_equally_many_values_in_order(kafka: str) -> 
     assert len(first_records(kafka, {}, "python", topic, 1000).values) == 93
 
 
+def test_what_rises_in_each_partition_is_a_counter_and_a_rising_time(kafka: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 3)
+    for partition in range(3):
+        numbers = range(partition, 900, 3)
+        rows = [{"xid": 7 * i, "at": 1_790_000_000 + i, "amount": i * 7 % 31 / 2, "y": i % 2} for i in numbers]
+        produce(kafka, topic, [json.dumps(row).encode() for row in rows], partition)
+    done = infer(kafka, topic, "--rows", "600")
+    assert done.code == 0, done
+    table = tomllib.loads(done.stdout)["event"]
+    assert table == {"label": "y", "time": "at:unit=s", "feature": ["at:time=hour|weekday,unit=s", "amount"]}
+    assert '# left out: "xid" (whole number, increases with every event)' in done.stdout
+    assert "# s since 1970, rising\n" in done.stdout
+
+
 @pytest.mark.parametrize("client", slow_but(["auto"], ["auto", "python"]))
 def test_attributes_of_cloud_events_are_read_from_headers(kafka: str, client: str) -> None:
     topic = create_topic(kafka, unique("infer"), 1)

@@ -125,9 +125,9 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     }
     file = obj["open_rows"](name, **given_file_options(given))
     print_notes(file)
-    values, headers = _sample(file, name, rows, given)
+    values, headers, partitions = _sample(file, name, rows, given)
     asked = [path for path in known.values() if path is not None]
-    found = scan_events(values, given["envelope"], asked, headers)
+    found = scan_events(values, given["envelope"], asked, headers, partitions)
     _require_rows(found, name)
     as_plain = all(path is None or str(path) == PLAIN_FIELDS[key] for key, path in known.items())
     if 2 * found.plain > found.events and given["envelope"] is None and as_plain:
@@ -140,7 +140,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         proposal = propose(found, **known)
     else:
         own = None if headers is None else [headers[i] for i in later.events]
-        found = scan_events([values[i] for i in later.events], "", asked, own)
+        of = None if partitions is None else [partitions[i] for i in later.events]
+        found = scan_events([values[i] for i in later.events], "", asked, own, of)
         proposal = propose_with_later(found, later, known["time"])
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])

@@ -56,7 +56,8 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         hours = (HOUR,) if seen.clocks or not (seen.times or unit == "days") else ()
         return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY), unit=unit), kind
     if seen.numeric >= NEARLY_ALL * seen.scalars and not seen.codes and id_rank(path.steps[-1]) is None:
-        if not seen.fractions and seen.rises == seen.steps == found.rows - 1 and found.rows >= ENOUGH:
+        always = seen.rises == seen.steps == found.rows - found.partitions
+        if not seen.fractions and always and found.rows >= ENOUGH:
             return None, "whole number, increases with every event"
         return Feature(path, str(path), NUMBERS), _amount(found, seen)
     return _category(found, seen)

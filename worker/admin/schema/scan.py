@@ -81,6 +81,10 @@ class FieldStats:
         """Number of values that are neither list, object, null nor empty."""
         return self.values.total()
 
+    def begin_partition(self) -> None:
+        """Compare the next value with none: what rises along a partition may fall where another begins."""
+        self._last = None
+
     def add(self, value: Any) -> None:
         """Count a value; ABSENT, null and what Debezium writes for it are ignored."""
         if value is ABSENT or value is None or value in UNAVAILABLE:
@@ -149,6 +153,8 @@ class EventStats:
     no_row: int = 0
     """Events whose envelope holds no row: deletions, heartbeats."""
     rows: int = 0
+    partitions: int = 1
+    """Partitions that the rows come from, one after another."""
     plain: int = 0
     """Events that need no schema: numbers under x, of the most frequent length or set of names."""
     paths: dict[Path, FieldStats] = field(default_factory=dict)
@@ -165,6 +171,12 @@ class EventStats:
     def absent(self, seen: FieldStats) -> int:
         """Number of rows in which the field is missing or null."""
         return self.rows - seen.scalars - seen.empties - seen.lists - seen.objects
+
+    def begin_partition(self) -> None:
+        """Say that the next row is the first of another partition."""
+        self.partitions += self.rows > 0
+        for seen in (*self.paths.values(), *self.asked.values()):
+            seen.begin_partition()
 
     def add(self, row: dict[str, Any], event: dict[str, Any]) -> None:
         """Scan a row, and the event around it."""
@@ -209,6 +221,7 @@ def scan_events(
     envelope: str | None = None,
     asked: Iterable[Path] = (),
     headers: Headers | None = None,
+    partitions: Sequence[int] | None = None,
 ) -> EventStats:
     """Scan events.
 
@@ -222,6 +235,8 @@ def scan_events(
         Further paths to scan, which may lead into lists or beside the row.
     headers : sequence or None
         Headers of each record. Attributes of CloudEvents are scanned, if at least half of the records are such.
+    partitions : sequence of int or None
+        Partition of each record; None: all are of one.
     """
     events = [object_in(value) for value in values]
     objects = [event for event in events if event is not None]
@@ -232,7 +247,9 @@ def scan_events(
     found.plain = max(shapes.values(), default=0)
     attributes = [{}] * len(events) if headers is None else [dict(own) for own in headers]
     are_cloud_events = 2 * sum(VERSION in own for own in attributes) >= len(events)
-    for event, own in zip(events, attributes, strict=True):
+    of = [0] * len(events) if partitions is None else partitions
+    last = of[0] if of else 0
+    for event, own, partition in zip(events, attributes, of, strict=True):
         if event is None:
             continue
         try:
@@ -240,6 +257,9 @@ def scan_events(
         except Reject:
             found.no_row += 1
             continue
+        if partition != last:
+            found.begin_partition()
+            last = partition
         found.add(row, event)
         if are_cloud_events:
             found.add_attributes(own)

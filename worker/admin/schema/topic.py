@@ -35,6 +35,8 @@ class Sample(NamedTuple):
     values: Sequence[bytes | None]
     headers: Headers | None = None
     """Headers of each record; None: there are none."""
+    partitions: Sequence[int] | None = None
+    """Partition of each record, the records of one after those of another; None: a file has none."""
 
 
 def first_records(bootstrap: str, passthrough: Mapping[str, Any], client: str, topic: str, rows: int) -> Sample:
@@ -71,4 +73,5 @@ def first_records(bootstrap: str, passthrough: Mapping[str, Any], client: str, t
         rows -= len(found[partition].offsets)
     parts = [found[partition] for partition in sorted(found)]
     values = [value for part in parts for value in part.values]
-    return Sample(values, joined_headers([(part.headers, len(part.offsets)) for part in parts]))
+    partitions = [partition for partition in sorted(found) for _ in found[partition].offsets]
+    return Sample(values, joined_headers([(part.headers, len(part.offsets)) for part in parts]), partitions)
