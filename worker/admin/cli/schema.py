@@ -9,7 +9,7 @@ import click
 
 from driftway.worker.cli.file_options import file_options, given_file_options, print_notes
 from driftway.worker.cli.options import client_options, reading_option
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from driftway.worker.wire.schema.paths import Path
 
 ROWS = 1000
+MOST_ASKED = 3
+"""Maximum number of fields that are offered in place of one that no event has."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -135,6 +137,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         plain = {"plain": True, "event": {}, "events": render.counts(found)}
         click.echo(write_json(plain).decode() if as_json else f"# {render.no_schema(found)}")
         return
+    for path in asked:
+        _require_field(found, path, name)
     later = None if found.envelope else later_labels(values, known["label"], known["id"])
     if later is None:
         proposal = propose(found, **known)
@@ -166,6 +170,20 @@ def _sample(file: Any, name: str, rows: int, given: dict[str, Any]) -> Sample:
         return Sample(list(islice((row for block in file.blocks() for row in block.to_list()), rows)))
     passthrough = parse_properties(given["properties"], given["client_properties"])
     return first_records(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
+
+
+def _require_field(found: EventStats, path: Path, name: str) -> None:
+    """Refuse a path at which no event has a value, if a field elsewhere has its last name; else only print a note."""
+    from driftway.worker.wire.schema.paths import ENVELOPE, ROW
+
+    if path.source not in (ROW, ENVELOPE) or found.absent(found.at(path)) < found.rows:
+        return
+    text = f"none of the {found.rows:,} events that were read from {name} has the field {path}"
+    others = [str(other) for other, seen in found.paths.items() if other.steps[-1] == path.steps[-1] and seen.scalars]
+    if others:
+        within = f" (fields of the row in the envelope {found.envelope} are named without it)" if found.envelope else ""
+        raise UsageFailure(f"{text}{within}: did you mean {' or '.join(others[:MOST_ASKED])}?")
+    click.echo(f"driftway: {text}; --rows N reads more", err=True)
 
 
 def _require_rows(found: EventStats, name: str) -> None:

@@ -123,3 +123,28 @@ def test_an_unreadable_input_is_refused_with_one_sentence(
     assert (done.exit_code, done.stdout) == (code, "")
     assert done.stderr.startswith(f"driftway: {message.format(file)}")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("after.fraud", "fraud"), ("$.after.fraud", "fraud"), ("payload.after.order.id", "order.id")],
+)
+def test_the_refusal_of_a_path_that_no_event_has_asks_for_the_field_of_that_name(
+    tmp_path: File, path: str, meant: str
+) -> None:
+    rows = [{"order": {"id": i}, "amount": i * 7 % 31, "fraud": i % 3 == 0} for i in range(50)]
+    file = write(tmp_path / "o.jsonl", texts({"before": None, "after": row, "op": "c"} for row in rows))
+    done = infer(file, "--label", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"none of the 50 events that were read from {file} has the field {path} " in done.stderr
+    assert done.stderr.endswith(f": did you mean {meant}?\n")
+
+
+def test_a_label_that_no_event_has_yet_is_noted(tmp_path: File) -> None:
+    file = write(tmp_path / "o.jsonl", orders())
+    done = infer(file, "--label", "returned")
+    assert done.exit_code == 0
+    assert (
+        f"none of the 200 events that were read from {file} has the field returned; --rows N reads more" in done.stderr
+    )
+    assert infer(file, "--id", "items").stderr.count("none of") == 0
