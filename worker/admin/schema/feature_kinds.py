@@ -34,6 +34,8 @@ LIST_OF_NUMBERS = "list of numbers"
 
 def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[Feature | None, str]:
     """The feature made of a field and what was seen, or None and why it is left out; the event's time is at `time`."""
+    if seen.lists == found.rows >= ENOUGH and seen.same_list:
+        return None, "constant so far"
     if seen.words and seen.word_lists >= NEARLY_ALL * seen.lists and not (seen.scalars or seen.objects):
         about = f"lists of words, {len(seen.words):,} different"
         return _words(found, seen, str(seen.path), len(seen.words)), about

@@ -5,9 +5,11 @@ The complete rules:
 - A field is a number if at least NEARLY_ALL of its values are numbers, booleans or numbers in text, and none is a code:
   digits with a leading zero. Likewise it is a time if they are ISO 8601 texts, or if they are numbers under a name such
   as ``created_at`` or ``ts_ms`` that all lie between the years 2000 and 2100 in one unit, the longest such. Names such
-  as ``birthdate`` allow the years from 1900 on, and days. All other fields, and those called ``.._id``, are categories.
+  as ``birthdate`` allow the years from 1900 on, and days up to 2070. All other fields, and those called ``.._id``, are
+  categories.
 - A category of up to MAX_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
   NARROW columns up to MAX_NARROW values, else WIDE. Columns are few because some learners cost their square.
+- The values of lists that always have the same number of them, up to MAX_PLACES, are fields, such as ``data.0.amount``.
 - Lists of texts are hashed, into up to MAX_WORDS columns, and so are the names of an object's fields if there are more
   than MAX_LISTED, all numbers, that fewer than SPARSE of the events with the object have on average.
 - A field with a single value (from ENOUGH rows on) that some rows lack is a number or a category of its own, 0 where it
@@ -146,7 +148,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
         feature: Feature | None
         if path in sparse:
             feature, about = words_of_object(found, seen, sparse[path])
-        elif seen.objects and not (seen.scalars or seen.lists):
+        elif seen.is_tuple or (seen.objects and not (seen.scalars or seen.lists)):
             continue
         else:
             feature, about = feature_of(found, seen, when)

@@ -23,6 +23,8 @@ MAX_PATHS = MAX_FEATURES
 PLAIN = frozenset(PLAIN_FIELDS.values())
 ATTRIBUTE, VERSION = "ce_", "ce_specversion"
 """Beginning of the headers that are attributes of a CloudEvent, and the one that each CloudEvent has."""
+MAX_PLACES = 32
+"""Lists of always the same length, up to this, are examined place by place."""
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
 """In Debezium's envelope, when the row was changed, and when the connector saw the change."""
 
@@ -58,6 +60,11 @@ class FieldStats:
     """Those of `lists` that hold numbers only, and some."""
     words: set[str] = field(default_factory=set)
     """The texts in `word_lists`."""
+    lengths: set[int] = field(default_factory=set)
+    """How many values lists have; -1 stands for more than MAX_PLACES."""
+    first_list: list[Any] | None = None
+    same_list: bool = True
+    """Whether all lists are equal."""
     objects: int = 0
     fractions: int = 0
     """Numbers, in text or not, that are not whole."""
@@ -70,6 +77,12 @@ class FieldStats:
     rises: int = 0
     falls: int = 0
     _last: float | None = None
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether all values are lists of the same length, whose values are then fields: those of words are not."""
+        only = self.lists and not (self.scalars or self.objects or self.empties)
+        return bool(only and len(self.lengths) == 1 and min(self.lengths) > 0 and self.word_lists < self.lists)
 
     @property
     def numeric(self) -> int:
@@ -104,6 +117,9 @@ class FieldStats:
             self.objects += 1
         else:
             self.lists += 1
+            self.lengths.add(len(value) if len(value) <= MAX_PLACES else -1)
+            self.first_list = value if self.first_list is None else self.first_list
+            self.same_list &= value == self.first_list
             if isinstance(value, list) and all(isinstance(word, str) for word in value):
                 self.word_lists += 1
                 self.words.update(value)
@@ -191,6 +207,13 @@ class EventStats:
             elif path.source == ENVELOPE:
                 seen.add(beside_row(event, path.steps))
 
+    def leave_out_places(self) -> None:
+        """Leave out the fields inside lists that turned out not to have always the same length."""
+        varying = {path for path, seen in self.paths.items() if seen.lists and not seen.is_tuple}
+        inside = [path for path in self.paths if any(above in varying for above in _all_above(path))]
+        for path in inside:
+            del self.paths[path]
+
     def add_attributes(self, headers: Mapping[str, bytes | None]) -> None:
         """Scan those headers of a record that are attributes of CloudEvents."""
         for name, value in headers.items():
@@ -214,6 +237,13 @@ class EventStats:
                 self._walk(value, path.steps, inner)
             else:
                 seen.add([] if isinstance(value, dict) else value)
+                if isinstance(value, list) and seen.is_tuple and len(path.steps) < DEEP:
+                    self._walk({str(i): one for i, one in enumerate(value)}, path.steps, None)
+
+
+def _all_above(path: Path) -> list[Path]:
+    """The paths of the objects and lists around a field."""
+    return [Path(path.steps[:n], path.source) for n in range(1, len(path.steps))]
 
 
 def scan_events(
@@ -263,6 +293,7 @@ def scan_events(
         found.add(row, event)
         if are_cloud_events:
             found.add_attributes(own)
+    found.leave_out_places()
     return found
 
 

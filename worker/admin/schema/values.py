@@ -12,7 +12,10 @@ from driftway.worker.wire.schema.cell_table import LARGEST_EXACT
 
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 """Splits names into words: created_at, createdAt and CREATED-AT have the same two."""
-TIME_WORDS = {"at", "date", "datetime", "time", "timestamp", "ts", "when"}
+TIME_WORDS = {
+    "at", "created", "date", "datetime", "dt", "end", "epoch", "modified", "start", "time", "timestamp", "ts", "tstamp",
+    "updated", "utc", "when",
+}  # fmt: skip
 ID_WORDS = {"id", "uuid", "guid"}
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
 """Times as `driftway.worker.wire.schema.conversion.times` reads them."""
@@ -23,6 +26,8 @@ EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
 EARLIEST_DATE, YEAR = -2_208_988_800.0, 31_536_000.0
 """The year 1900 in s since 1970; a number under a name of DATE_WORDS may be a time from then on, also one in days."""
+LATEST_DAYS = 36_524
+"""The year 2070. Days from then on are counted from 1900, as spreadsheets do: there they are days of 2000 or later."""
 CALENDAR_DIGITS = 12
 """Of 202611241230. Those of a date alone, or with seconds, are no time in any unit."""
 CODE = re.compile(r"0\d+", re.ASCII)
@@ -97,6 +102,8 @@ def unit_of(low: float, high: float, date: bool = False) -> str:
     if is_calendar(low) and is_calendar(high):
         return ""
     for unit, per_second in UNITS.items():
+        if unit == "days" and high >= LATEST_DAYS:
+            continue
         first, last = low / per_second, high / per_second
         if date and first >= EARLIEST_DATE and last < LATEST and max(-first, last) >= YEAR:
             return unit

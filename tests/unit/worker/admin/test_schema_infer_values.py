@@ -12,10 +12,10 @@ import pytest
 from driftway.worker.admin.schema.dry_run import rejections
 from driftway.worker.admin.schema.proposal import propose
 from driftway.worker.admin.schema.render import as_toml
-from driftway.worker.admin.schema.scan import scan_events
+from driftway.worker.admin.schema.scan import MAX_PLACES, scan_events
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.paths import Path
-from tests.unit.worker.admin.orders import Row, orders, table_of, texts
+from tests.unit.worker.admin.orders import FLAT, Row, orders, table_of, texts
 from tests.unit.worker.admin.test_schema_infer import checked, read_by
 
 
@@ -59,12 +59,14 @@ def test_decimals_and_values_that_were_not_sent() -> None:
 def test_lists_of_words_are_hashed() -> None:
     def change(row: Row, i: int) -> Row:
         words = [f"w{i * k % 150}" for k in range(1, 6)]
-        return {**row, "words": words, "tags": ["a", "b"][: i % 3] if i % 10 else None, "mixed": [i, "a"]}
+        tags = ["a", "b"][: i % 3] if i % 10 else None
+        return {**row, "words": words, "tags": tags, "mixed": [i, "a"][: 1 + i % 2], "keys": ["id"]}
 
     table, toml, proposal = checked(orders(change))
     assert table["feature"][-2:] == ["words:hash=256", "tags:hash=32,missing=0"]
     assert "# lists of words, 150 different" in toml
     assert proposal.left_out[Path(("mixed",))] == "list"
+    assert proposal.left_out[Path(("keys",))] == "constant so far"
     assert "missing" not in table
 
 
@@ -122,3 +124,45 @@ def test_a_date_that_is_not_iso_8601_is_reported_as_such(written: str) -> None:
     begun = datetime(2026, 3, 1, tzinfo=UTC)
     _, toml, _ = checked(orders(lambda row, i: {**row, "placed": f"{begun + timedelta(hours=9 * i):{written}}"}))
     assert "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times" in toml
+
+
+@pytest.mark.parametrize("schemas", [False, True], ids=["bare", "connect"])
+def test_the_values_of_lists_of_one_length_are_fields(schemas: bool) -> None:
+    def change(row: Row, i: int) -> Row:
+        row |= {
+            "ids": [7, 8],
+            "axes": [i * 7 % 31, 0.5 * (i % 4), [i % 5]] if i % 10 else None,
+            "items": [row.copy()] * (i % 3),
+        }
+        row = {"database": "shop", "data": [row, {"fraud": row.pop("fraud")}], "type": "INSERT"}
+        return {"schema": {}, "payload": row} if schemas else row
+
+    table, _, proposal = checked(orders(change), label="data.1.fraud")
+    assert (table["label"], table["id"], table["time"]) == ("data.1.fraud", "data.0.order_id", "data.0.created_at")
+    assert table["feature"] == [*(f"data.0.{one}" for one in FLAT), *(f"data.0.axes.{i}" for i in (0, 1, "2.0"))]
+    assert (table["missing"], proposal.missing[Path.parse("data.0.axes.1")]) == ("mean", 0.1)
+    assert proposal.left_out[Path.parse("data.0.items")] == "list"
+    assert proposal.left_out[Path.parse("data.0.ids.1")] == "constant so far"
+    assert not any(path.steps[:3] == ("data", "0", "items") and len(path.steps) > 3 for path in proposal.stats.paths)
+
+
+def test_long_lists_are_not_examined_place_by_place() -> None:
+    _, _, proposal = checked(
+        orders(lambda row, i: {**row, "signal": [i % 7] * (MAX_PLACES + 1), "few": [i % 7] * MAX_PLACES})
+    )
+    assert proposal.left_out[Path(("signal",))] == "list of numbers"
+    assert {feature.path for feature in proposal.features} >= {Path(("few", str(MAX_PLACES - 1)))}
+
+
+@pytest.mark.parametrize("name", ["created", "created_utc", "start", "dt"])
+def test_numbers_under_usual_names_of_times_are_times(name: str) -> None:
+    values = orders(
+        lambda row, i: {name: 1_790_000_000 + i // 2, **{k: v for k, v in row.items() if k != "created_at"}}
+    )
+    table, _, _ = checked(values)
+    assert table["time"] == f"{name}:unit=s"
+
+
+def test_days_that_a_spreadsheet_counts_from_1900_are_no_days_since_1970() -> None:
+    table, _, _ = checked(orders(lambda row, i: {**row, "order_date": 46_000 + i / 24, "due_date": 20_400 + i // 24}))
+    assert table["feature"][-2:] == ["order_date", "due_date:time=age,unit=days"]
