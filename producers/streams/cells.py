@@ -10,15 +10,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from driftway.worker.wire.json_tokens.text_values import truth_in
+from driftway.worker.wire.json_tokens.text_values import MISSING, MISSING_AMONG_NUMBERS, truth_in
 
-MISSING = (
-    "", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND",
-    "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "\\N",
-)  # fmt: skip
-"""Words for a missing value in any column, unless a class or category has that name."""
-MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
-"""Further words for a missing value in a column whose other cells are all numbers."""
 TRUE, FALSE = "true", "false"
 """The truth values that are also numbers, in any case: 1 and 0."""
 NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE | re.ASCII)

@@ -31,6 +31,7 @@ from driftway.producers.streams.csv_header import (
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.worker.errors import UsageFailure, plural
+from driftway.worker.wire.json_tokens.text_values import MISSING
 
 NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
@@ -274,7 +275,7 @@ def _has_numbers_in_one_cell(rows: Sequence[Sequence[str]]) -> bool:
 
     def several(cell: str) -> bool:
         words = cell.split()
-        return len(words) > 1 and all(word in cells.MISSING or is_number(word, ".") for word in words)
+        return len(words) > 1 and all(word in MISSING or is_number(word, ".") for word in words)
 
     return any(all(map(several, column)) for column in zip(*rows, strict=False))
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 from driftway.producers.streams import cells
+from driftway.worker.wire.json_tokens.text_values import MISSING, MISSING_AMONG_NUMBERS
 
 LONGEST_COUNT = 10
 FEWEST_ROWS = 3
@@ -48,7 +49,7 @@ def has_second_header(rows: list[list[str]], decimal: str, missing: Collection[s
     rows = rows[:1] + [row for row in rows[1:] if len(row) == len(rows[0])]
     if len(rows) <= FEWEST_ROWS or any(is_number(cell, decimal) for cell in rows[0]):
         return False
-    gaps = {*cells.MISSING, *cells.MISSING_AMONG_NUMBERS, *missing}
+    gaps = {*MISSING, *MISSING_AMONG_NUMBERS, *missing}
     numeric = numeric_columns(rows[1:], range(len(rows[0])), decimal)
     words = sum(rows[0][i].strip() not in gaps for i in numeric)
     return words >= FEWEST_COLUMNS and 2 * words > len(numeric)
@@ -78,7 +79,7 @@ def numeric_columns(rows: Sequence[Row], columns: range, decimal: str) -> list[i
 
 
 def _is_missing(cell: str) -> bool:
-    return cell.strip() in cells.MISSING
+    return cell.strip() in MISSING
 
 
 def _counts(row: Row) -> bool:

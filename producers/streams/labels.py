@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from driftway.producers.streams import cells
 from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.json_tokens.text_values import MISSING
 
 MAX_SHOWN = 60
 """Characters of a cell in an error message."""
@@ -31,7 +32,7 @@ class LabelReader:
         self,
         where: str,
         labels: Sequence[str] | None,
-        missing: Collection[str] = cells.MISSING,
+        missing: Collection[str] = MISSING,
         decimal: str = ".",
     ) -> None:
         self._where, self._missing, self._decimal = where, missing, decimal

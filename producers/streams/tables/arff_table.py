@@ -19,7 +19,7 @@ from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
 from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.json_tokens.text_values import as_written
+from driftway.worker.wire.json_tokens.text_values import MISSING, as_written
 from driftway.worker.wire.schema.paths import LABELS
 
 
@@ -125,7 +125,7 @@ class ArffTable(Table):
         if self._codes[j]:
             return self._codes[j][self._declared(j, cell) or ""]
         value = cells.number(cell)
-        if math.isnan(value) and cell in cells.MISSING:
+        if math.isnan(value) and cell in MISSING:
             return math.nan
         if math.isnan(value):
             name = self._attributes[j].name

@@ -54,14 +54,16 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         unit = unit_at(seen, named=time == path)
         kind += _wrong(found, seen.scalars - max(seen.times, seen.numeric), "time")
         if time is not None and time != path:
-            return Feature(path, str(path), TIME, parts=(AGE,), unit=unit), f"{kind}: how long before the event, in s"
+            age = Feature(path, str(path), TIME, parts=(AGE,), unit=unit, missing_words=seen.missing_words)
+            return age, f"{kind}: how long before the event, in s"
         hours = (HOUR,) if seen.clocks or not (seen.times or unit == "days") else ()
-        return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY), unit=unit), kind
+        parts = (*hours, WEEKDAY)
+        return Feature(path, str(path), TIME, parts=parts, unit=unit, missing_words=seen.missing_words), kind
     if seen.numeric >= NEARLY_ALL * seen.scalars and not seen.codes and id_rank(path.steps[-1]) is None:
         always = seen.rises == seen.steps == found.rows - found.partitions
         if not seen.fractions and always and found.rows >= ENOUGH:
             return None, "whole number, increases with every event"
-        return Feature(path, str(path), NUMBERS), _amount(found, seen)
+        return Feature(path, str(path), NUMBERS, missing_words=seen.missing_words), _amount(found, seen)
     return _category(found, seen)
 
 
@@ -82,7 +84,8 @@ def _presence(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     path, (word,), lacking = seen.path, seen.values, found.rows - seen.scalars
     number = seen.numbers + seen.truths > 0
     kind, categories = (NUMBERS, ()) if number else (ONE_OF, (word,))
-    feature = Feature(path, str(path), kind, categories=categories, missing=ZERO)
+    words = seen.missing_words if number else ()
+    feature = Feature(path, str(path), kind, categories=categories, missing=ZERO, missing_words=words)
     if not lacking or (number and not seen.high) or not _can_be_written(feature):
         return None, "constant so far"
     return feature, f"{word[:40]}, not in {percent(lacking, found.rows)}"

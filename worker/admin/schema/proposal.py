@@ -22,6 +22,7 @@ The complete rules:
   ``ts``, ``time`` or ``timestamp``, or else the change's own time in Debezium events. Features are its hour and
   weekday, and the age of other times.
 - Headers ``ce_..`` are fields like others if at least half of the records are CloudEvents.
+- Words such as ``N/A`` and ``-`` mean missing if all other values of the field are numbers, or all are times.
 - Missing values are replaced by the running mean if any was missing, else an event that lacks one is rejected.
 """
 
@@ -141,6 +142,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
     columns = set[str]()
     left_out: dict[Path, str] = {}
     when = None if t is None else t.path
+    found.paths |= {path: seen.with_gaps() for path, seen in found.paths.items() if path not in taken}
     sparse = _sparse_objects(found, taken | ({when} if when else set()))
     for path, seen in found.paths.items():
         if path in taken or _above(path) in sparse:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftway.worker.admin.schema.values import is_code, number_in, time_in, word_of
 from driftway.worker.wire.codec import LONGEST_EXACT, parse_exactly, parse_json
 from driftway.worker.wire.events import MAX_FEATURES, PLAIN_FIELDS, Reject
 from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.json_tokens.text_values import MISSING, MISSING_AMONG_NUMBERS
 from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
 from driftway.worker.wire.schema.decoder import beside_row, row_of
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, LABELS, ROW, Path, look_up, text_of
@@ -25,6 +26,7 @@ ATTRIBUTE, VERSION = "ce_", "ce_specversion"
 """Beginning of the headers that are attributes of a CloudEvent, and the one that each CloudEvent has."""
 MAX_PLACES = 32
 """Lists of always the same length, up to this, are examined place by place."""
+GAPS = frozenset((*MISSING, *MISSING_AMONG_NUMBERS))
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
 """In Debezium's envelope, when the row was changed, and when the connector saw the change."""
 
@@ -70,6 +72,8 @@ class FieldStats:
     """Numbers, in text or not, that are not whole."""
     values: Counter[str] = field(default_factory=Counter)
     """Distinct values, written as categories, with their counts; without nulls and empties."""
+    missing_words: tuple[str, ...] = ()
+    """Texts that mean missing, which count as empty."""
     low: float = float("inf")
     high: float = float("-inf")
     steps: int = 0
@@ -93,6 +97,16 @@ class FieldStats:
     def scalars(self) -> int:
         """Number of values that are neither list, object, null nor empty."""
         return self.values.total()
+
+    def with_gaps(self) -> FieldStats:
+        """These values with words for missing values counted as empty, if all others are numbers, or all are times."""
+        words = tuple(word for word in self.values if word in GAPS)
+        count = sum(self.values[word] for word in words)
+        if not 0 < count < self.scalars or self.scalars - count not in (self.numeric, self.times):
+            return self
+        values = Counter({word: n for word, n in self.values.items() if word not in words})
+        texts, empties = self.texts - count, self.empties + count
+        return replace(self, values=values, texts=texts, empties=empties, missing_words=words)
 
     def begin_partition(self) -> None:
         """Compare the next value with none: what rises along a partition may fall where another begins."""

@@ -1,4 +1,4 @@
-"""What a text means that names a class or category: a number, or a truth value."""
+"""What a text means: a number, a truth value, or a missing value."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from driftway.worker.wire.json_tokens.exact import LARGEST, SMALLEST, number_of
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 TRUTH_WORDS = ("false", "f", "no", "n", "off"), ("true", "t", "yes", "y", "on")
 """Usual words for false and for true, in any case."""
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND",
+    "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "\\N",
+)  # fmt: skip
+"""Words for a missing value in any column of a file, unless a class or category has that name."""
+MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
+"""Further words for a missing value in a column or field whose other values are all numbers."""
 
 
 def as_number(label: str) -> Any:

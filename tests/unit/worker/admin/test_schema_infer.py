@@ -193,7 +193,7 @@ def test_extra_fields_and_malformed_events_are_reported() -> None:
         if i == 7:
             return [row]
         if i in (8, 9):
-            row["amount"] = "n/a"
+            row["amount"] = "high"
         return {**row, f"x{i}": 1}
 
     table, toml, proposal = checked([*orders(change), b"{", b"}"], label="fraud")

@@ -154,6 +154,27 @@ def test_long_lists_are_not_examined_place_by_place() -> None:
     assert {feature.path for feature in proposal.features} >= {Path(("few", str(MAX_PLACES - 1)))}
 
 
+def test_words_for_missing_values_among_numbers_and_times_are_proposed_as_such() -> None:
+    def change(row: Row, i: int) -> Row:
+        row["created_at"] = "n/a" if i % 7 == 3 else row["created_at"]
+        row["duration"] = ["-", "N/A", "0.25", i / 8][i % 4]
+        row["code"] = ["-", "a", "7"][i % 3]
+        row["flag"] = ["none", 3][i % 2]
+        row["none"] = "unknown"
+        return row
+
+    table, toml, proposal = checked(orders(change), label="fraud")
+    assert table["feature"] == [
+        "created_at:time=hour|weekday,missing-words=n/a", *FLAT[1:],
+        "duration:missing-words=-|N/A", "code:one-of=7|-|a", "flag:missing=0,missing-words=none",
+    ]  # fmt: skip
+    assert proposal.left_out[Path(("none",))] == "constant so far"
+    assert "# number in text, 0.25 to 24.875, 50 % missing" in toml
+    assert table["missing"] == "mean"
+    assert "rejected" not in toml
+    assert read_by(table, Target(), orders(change)).X.shape[0] == len(orders())
+
+
 @pytest.mark.parametrize("name", ["created", "created_utc", "start", "dt"])
 def test_numbers_under_usual_names_of_times_are_times(name: str) -> None:
     values = orders(
