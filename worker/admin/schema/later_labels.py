@@ -8,10 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from driftway.worker.admin.schema.scan import FieldStats, object_in
+from driftway.worker.admin.schema.scan import DEEP, FieldStats, object_in
 from driftway.worker.wire.schema.paths import LABELS, ROW, Path
 
+Fields = dict[tuple[str, ...], Any]
 LEAST_WAIT = 1000
 MARGIN = 10
 """Factor on the longest wait in the sample, for how long events should wait: a sample shows only the labels that came
@@ -67,10 +69,9 @@ def later_labels(
     label, event_id : Path or None
         Paths that the user named.
     """
-    objects = [object_in(value) for value in values]
-    names: Sequence[str] = LABELS
-    if label is not None:
-        names = label.steps if label.source == ROW and len(label.steps) == 1 else ()
+    objects = [_fields(object_in(value)) for value in values]
+    wished = [label.steps] if label is not None and label.source == ROW else []
+    names = wished if label is not None else [(one,) for one in LABELS]
     name = next((one for one in names if any(each is not None and one in each for each in objects)), None)
     if name is None:
         return None
@@ -81,7 +82,7 @@ def later_labels(
     shared = sorted(of_labels & of_events)
     if not labels or not shared or len(shared) > len(of_events - of_labels):
         return None  # an event without a label may lack other fields, too
-    wanted = shared if event_id is None else [one for one in shared if (one,) == event_id.steps]
+    wanted = shared if event_id is None else [one for one in shared if one == event_id.steps]
     for key in wanted:
         by_value = [_by_value(objects, kind, key) for kind in (events, labels)]
         if all(len(found) == len(kind) for found, kind in zip(by_value, (events, labels), strict=True)):
@@ -93,15 +94,30 @@ def later_labels(
             longest = max(bisect_left(events, label_at) - 1 - counts[event] for event, label_at in pairs)
             ids = [[(objects[i] or {})[key] for i in pair] for pair in pairs]
             unlike = sum(isinstance(one, str) != isinstance(other, str) for one, other in ids)
-            seen = FieldStats(Path((name,)))
+            seen = FieldStats(Path(name))
             for i in labels:
                 seen.add((objects[i] or {})[name])
-            others = tuple(Path((one,)) for one in shared if one != key)
-            return LaterLabels(Path((name,)), Path((key,)), others, events, labels, seen, longest, unlike)
+            others = tuple(Path(one) for one in shared if one != key)
+            return LaterLabels(Path(name), Path(key), others, events, labels, seen, longest, unlike)
     return None
 
 
-def _by_value(objects: Sequence[dict[str, object] | None], kind: Sequence[int], key: str) -> dict[str, int]:
+def _fields(event: dict[str, Any] | None) -> Fields | None:
+    """Return the fields of an event and of the objects in it, by their steps; None if it is no event."""
+    if event is None:
+        return None
+    found: Fields = {}
+    inner = [((name,), value) for name, value in event.items()]
+    while inner:
+        steps, value = inner.pop()
+        if isinstance(value, dict) and len(steps) < DEEP:
+            inner += [((*steps, name), one) for name, one in value.items()]
+        else:
+            found[steps] = value
+    return found
+
+
+def _by_value(objects: Sequence[Fields | None], kind: Sequence[int], key: tuple[str, ...]) -> dict[str, int]:
     """Return value of a field as text -> where it is; fewer than the objects if some lack it, or have the same one."""
     found = ((objects[i] or {}).get(key) for i in kind)
     return {str(value): i for i, value in zip(kind, found, strict=True) if isinstance(value, str | int)}

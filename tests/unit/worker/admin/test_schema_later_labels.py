@@ -86,3 +86,20 @@ def test_ids_of_another_type_are_reported(tmp_path: File) -> None:
         in done.stderr
     )
     assert tomllib.loads(done.stdout)["event"]["id"] == "order"
+
+
+def test_labels_and_ids_inside_objects_are_recognised(tmp_path: File) -> None:
+    def wrapped(row: dict[str, Any]) -> dict[str, Any]:
+        kind = "Failed" if "failed" in row else "Read"
+        return {"type": kind, "head": {"id": row.pop("reading"), "source": "x"}, "payload": row}
+
+    file = tmp_path / "readings.jsonl"
+    file.write_bytes(b"\n".join(value or b"" for value in encoded([wrapped(row) for row in readings(300, 20)])))
+    done = CliRunner().invoke(main, ["schema", "infer", str(file), "--label", "payload.failed"])
+    assert done.exit_code == 0, done.output
+    inferred = tomllib.loads(done.stdout)
+    assert inferred["label_wait"] == 1000
+    assert inferred["event"]["id"] == "head.id"
+    assert inferred["event"]["feature"] == ["payload.heat", "payload.mode:one-of=a|b"]
+    assert '"type" (the messages with labels have it, too)' in done.stdout
+    assert "rejected" not in done.output
