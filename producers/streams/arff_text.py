@@ -29,6 +29,8 @@ CELL = re.compile(rf"\s*(?:({QUOTED})|([^,]*?))\s*(?:,|$)")
 WORD = re.compile(rf"({QUOTED})|(\S+)")
 WEIGHT = re.compile(r"[,\s]\s*\{\s*([^{},]*?)\s*\}$")
 ESCAPED = re.compile(r"\\(.)")
+BESIDE = "@relation", "@input", "@inputs", "@output", "@outputs"
+"""Other words of the header; KEEL names the attributes that are features and those that are labels."""
 LONGEST_INDEX = 10
 """Digits of an attribute's index from which on no file has as many attributes."""
 PLAIN = re.compile(r"[^'\"%{}\t]*")
@@ -147,7 +149,7 @@ class ArffText:
                 return tuple(attributes)
             if word == "@attribute":
                 attributes.append(read_attribute(self._path, _without_comment(line)))
-            elif word != "@relation":
+            elif word not in BESIDE:
                 raise UsageFailure(f"{self._path} is not ARFF: {line[:60]!r} comes before @data")
         raise UsageFailure(f"{self._path} has no @data" if seen else f"{self._path} is empty")
 

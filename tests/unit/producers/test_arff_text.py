@@ -30,6 +30,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
         (HEADER.replace("u real", "u real [-5,5] % range").replace("neg}", "neg} % the {class}"), DATA),
         (HEADER.replace("@attribute ", "@attribute\t").replace(" real", "\treal"), DATA.replace(",", "\t")),
         (HEADER, DATA.replace("pos\n", "pos % the {first}\n% a line\n\n")),
+        (HEADER.replace("real", "real [-5, 5]").replace("@data", "@inputs u, v\n@outputs class\n@data"), DATA),
         (HEADER.replace("\n", "\r\n"), DATA.replace("\n", "\r\n")),
         (HEADER, DATA.replace("pos", "'pos'").replace("neg", '"neg"')),
         (HEADER, "{0 1.5, 1 -2}\n{0 0.25,1 ?,2 neg}\n"),
