@@ -23,6 +23,7 @@ GROUPED = {
 MINUS = "\u2212"
 """What typesetting, and programs in some languages, write for a minus."""
 NO_DIGIT = re.compile(r"[,.' \u00a0\u202f]")
+CURRENCY = re.compile(r"^([+-]?)\s*[$€£¥]\s*|\s*[$€£¥]$")
 CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 """Digits with leading zeros: a code, which stays text unless a number is asked for."""
 
@@ -38,14 +39,25 @@ def truth(text: str) -> bool | None:
     return None if found < 0 else bool(found)
 
 
+def bare(text: str) -> str:
+    """A cell without what amounts have around their digits, and with the sign of negative ones before them.
+
+    ``$5``, ``5 €`` and ``5 %`` are 5; ``(1.50)`` and ``1.50-``, as bookkeeping writes them, are -1.50.
+    """
+    word = CURRENCY.sub(r"\1", text.strip().replace(MINUS, "-"))
+    if word.endswith("%"):
+        word = word[:-1].rstrip()
+    if word.endswith("-") and ("." in word or "," in word):
+        return f"-{word[:-1].rstrip()}"
+    return f"-{CURRENCY.sub('', word[1:-1].strip())}" if word[:1] + word[-1:] == "()" else word
+
+
 def number(text: str, decimal: str = ".") -> float:
     """The number that a cell holds, ``true`` and ``false`` as 1 and 0; NaN if it holds none.
 
-    ``12.5 %`` is 12.5, U+2212 is a minus, and ``1,234.5`` is 1234.5; with a decimal comma ``1.234,5`` is.
+    ``12.5 %`` is 12.5, U+2212 is a minus, and ``1,234.5`` is 1234.5; with a decimal comma ``1.234,5`` is. See `bare`.
     """
-    word = text.strip().replace(MINUS, "-")
-    if word.endswith("%"):
-        word = word[:-1].rstrip()
+    word = bare(text)
     if GROUPED[decimal].fullmatch(word):
         whole, _, fraction = word.partition(decimal)
         return float(f"{NO_DIGIT.sub('', whole)}.{fraction}")

@@ -300,7 +300,7 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
     ``2,5``; else how many have the one or the other. Between commas, ``1.234`` is no thousand and ``"1,234"`` is one.
     """
     both, alone, either = Counter[str](), Counter[str](), Counter[str]()
-    for text in (cell.strip() for row in rows for cell in row):
+    for text in (cells.bare(cell) for row in rows for cell in row):
         for mark, other in (",.", ".,"):
             if mark not in text or math.isnan(cells.number(text, mark)):
                 continue

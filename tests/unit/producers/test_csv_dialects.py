@@ -68,6 +68,8 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("a;b;y\n" + body("{A};{B};{y}\n"), "its numbers have decimal commas"),
         ("a\tb\ty\n" + body("{A}\t{B}\t{y}\n"), "its numbers have decimal commas"),
         ("a,b,y\n" + body('"{A}","{B}",{y}\n'), "its numbers have decimal commas"),
+        ("a;b;y\n" + body("{A} €;{B};{y}\n"), "its numbers have decimal commas"),
+        ("a,b,y\n" + body("${a},{b},{y}\n"), None),
         ("sep=;\na;b;y\n" + body("{a};{b};{y}\n"), "its cells are separated by semicolons"),
         ('"a", "b", "y"\n' + body("{a}, {b}, {y}\n"), None),
         ("a, b, y\n" + body("{a}, {b}, {y}\n"), None),
