@@ -125,6 +125,8 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     if separator != "," and not given.separator:
         notes.append(f"its cells are separated by {NAMES_OF_SEPARATORS.get(separator, repr(separator))}")
     sample = _Sample(kept, separator)
+    if sample.rows and all(len(row) == 1 for row in sample.rows) and not given.separator and said is None:
+        notes.append("its rows have one cell each; --separator CHAR names another separator")
     if not sample.rows:
         raise UsageFailure(f"cannot read {path}: its first line has a cell of more than 128 KiB")
     if sample.has_single_quotes():
@@ -194,7 +196,8 @@ class _Sample:
         else:
             self.width = len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
-        self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
+        followed = re.findall(rf"{re.escape(separator)}(?=[ \r\n]|\Z)", body)
+        self.blanks = f"{separator} " in body and len(followed) == body.count(separator)
 
     @property
     def lines_of_header(self) -> int:

@@ -70,6 +70,7 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("a,b,y\n" + body('"{A}","{B}",{y}\n'), "its numbers have decimal commas"),
         ("a;b;y\n" + body("{A} €;{B};{y}\n"), "its numbers have decimal commas"),
         ("a,b,y\n" + body("${a},{b},{y}\n"), None),
+        ("| a | b | y |\n|---:|---:|---|\n" + body("| {a} | {b} | {y} |\n"), "its last column has neither a name nor"),
         ("sep=;\na;b;y\n" + body("{a};{b};{y}\n"), "its cells are separated by semicolons"),
         ('"a", "b", "y"\n' + body("{a}, {b}, {y}\n"), None),
         ("a, b, y\n" + body("{a}, {b}, {y}\n"), None),
@@ -200,6 +201,10 @@ def test_columns_of_a_file_without_a_header_are_numbered(tmp_path: Path, first: 
         ("#only\n# comments\n", "x.csv is empty"),
         ("a,b,y\n", "x.csv has a header but no rows"),
         ("a," + PLAIN, "x.csv has 4 names in its header, 'a' the first, but 3 cells in its rows: correct its header"),
+        (
+            PLAIN.replace(",", "~"),
+            "columns: a~b~y; its rows have one cell each; --separator CHAR names another separator",
+        ),
         ("My table\n" + PLAIN, "has 1 name in its header, 'My table' the first, but 3 cells in its rows"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     values, headers, partitions = _sample(file, name, rows, given)
     asked = [path for path in known.values() if path is not None]
     found = scan_events(values, given["envelope"], asked, headers, partitions)
-    _require_rows(found, name)
+    _require_rows(found, name, values)
     as_plain = all(path is None or str(path) == PLAIN_FIELDS[key] for key, path in known.items())
     if 2 * found.plain > found.events and given["envelope"] is None and as_plain:
         click.echo(f"{name}: {render.no_schema(found)}", err=True)
@@ -186,10 +187,11 @@ def _require_field(found: EventStats, path: Path, name: str) -> None:
     click.echo(f"driftway: {text}; --rows N reads more", err=True)
 
 
-def _require_rows(found: EventStats, name: str) -> None:
+def _require_rows(found: EventStats, name: str, values: Sequence[bytes | None]) -> None:
     if not found.events:
         raise Failure(f"there is nothing in {name} yet")
     if found.no_json == found.events:
-        raise Failure(f"none of the {found.events:,} values in {name} is a JSON object")
+        first = next((value for value in values if value is not None), b"null").decode(errors="replace")
+        raise Failure(f"none of the {found.events:,} values in {name} is a JSON object; the first is {first[:60]!r}")
     if not found.rows:
         raise Failure(f"none of the {found.events:,} events in {name} has a row in its envelope {found.envelope}")

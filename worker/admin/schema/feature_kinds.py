@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from driftway.worker.admin.schema.scan import EventStats, FieldStats
-from driftway.worker.admin.schema.values import id_rank, is_date_name, is_other_date, is_time_name, unit_of
+from driftway.worker.admin.schema.values import (
+    has_unit,
+    id_rank,
+    is_date_name,
+    is_json,
+    is_other_date,
+    is_time_name,
+    unit_of,
+)
 from driftway.worker.admin.schema.wording import percent, shares, spelled_once
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.schema.feature import (
@@ -110,6 +118,10 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     kind = "text" if seen.texts + seen.times + seen.numbers_in_text else "number"
     if different and all(map(is_other_date, seen.values)):
         kind = "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times"
+    elif different and all(map(has_unit, seen.values)):
+        kind = "numbers with other characters: write them as numbers to use them as such"
+    elif different and all(map(is_json, seen.values)):
+        kind = "JSON in text: write it as an object to use its fields"
     if different > max(MAX_LISTED, MAX_DIFFERENT * seen.scalars):
         return None, f"{kind}, different in almost every event"
     text = f"{kind}, {different:,} value{'s' * (different > 1)}"

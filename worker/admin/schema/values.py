@@ -21,6 +21,10 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz
 """Times as `driftway.worker.wire.schema.conversion.times` reads them."""
 OTHER_DATE = re.compile(r"\d{1,4}([./-])\d\d?\1\d{2,4}([ T]\d\d?:\d\d.*)?", re.ASCII)
 """Dates as people write them, 24.11.2026 or 11/24/26 14:30, of which no feature is made: which part is the day?"""
+WITH_UNIT = re.compile(
+    r"[+-]?[$€£¥]\s?[\d.,]*\d|[+-]?(\d+\.\d+|\d{1,3}(,\d{3})+(\.\d+)?)\s?[^\s\d.,:/-]{0,5}|\d+\s?[%€$£¥°]C?"
+)
+"""Such as 12.5 kW, $1,846.00 and 40 %; whole numbers with letters, such as 5a, may be names."""
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """The years 2000 and 2100 in s since 1970; a number between them may be a time."""
 DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
@@ -91,6 +95,16 @@ def time_in(text: str) -> tuple[float, bool] | None:
 def is_other_date(text: str) -> bool:
     """Whether a text looks like a date that is not ISO 8601."""
     return OTHER_DATE.fullmatch(text.strip()) is not None and time_in(text) is None
+
+
+def has_unit(text: str) -> bool:
+    """Whether a text looks like a number with a unit, a currency or a sign that JSON does not have."""
+    return WITH_UNIT.fullmatch(text.strip()) is not None
+
+
+def is_json(text: str) -> bool:
+    """Whether a text looks like a JSON object."""
+    return text[:1] == "{" and text[-1:] == "}"
 
 
 def unit_of(low: float, high: float, date: bool = False) -> str:

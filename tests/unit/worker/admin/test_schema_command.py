@@ -101,7 +101,7 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     ("name", "text", "code", "message"),
     [
         ("a.jsonl", "", 2, "{} "),
-        ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
+        ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object; the first is '1'\n"),
         ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list)\n"),
         ("a.jsonl", '{"a": [{}]}\n', 1, "no field of {} can be a feature: there are no fields\n"),
         (

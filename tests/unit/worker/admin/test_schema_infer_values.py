@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -187,3 +188,21 @@ def test_numbers_under_usual_names_of_times_are_times(name: str) -> None:
 def test_days_that_a_spreadsheet_counts_from_1900_are_no_days_since_1970() -> None:
     table, _, _ = checked(orders(lambda row, i: {**row, "order_date": 46_000 + i / 24, "due_date": 20_400 + i // 24}))
     assert table["feature"][-2:] == ["order_date", "due_date:time=age,unit=days"]
+
+
+@pytest.mark.parametrize("written", ["{:.1f} kW", "${:,.2f}", "{:.0f} %", "{:.1f}\u00b0C", "\u20ac{:.2f}", "{:,.0f}"])
+def test_numbers_with_units_are_reported_as_such(written: str) -> None:
+    _, toml, _ = checked(orders(lambda row, i: {**row, "size": written.format(10_000.5 + 37.5 * i)}))
+    assert "numbers with other characters: write them as numbers to use them as such" in toml
+
+
+@pytest.mark.parametrize("value", ["{}a", "10.0.{}.7", "v1.{}", "12:{}", "de-{}", "1.{}.0"])
+def test_names_with_digits_are_not_taken_for_numbers_with_units(value: str) -> None:
+    _, toml, _ = checked(orders(lambda row, i: {**row, "size": value.format(i % 50)}))
+    assert "# text, 50 values" in toml
+
+
+def test_json_in_text_is_reported() -> None:
+    table, toml, _ = checked(orders(lambda row, i: {"payload": json.dumps(row), "amount": i % 7, "y": i % 2}))
+    assert table["feature"] == ["amount"]
+    assert '"payload" (JSON in text: write it as an object to use its fields, different in almost every event)' in toml
