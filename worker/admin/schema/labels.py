@@ -26,14 +26,15 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
         beside = seen.path.source not in (ROW, ENVELOPE)
         return "beside the value: not looked at" if beside else "in no event that was read", Target(), {}
     words = list({as_number(word): word for word in spelled_once(seen.values)}.values())
-    lacking = found.rows - seen.scalars
-    unlabelled = f", {percent(lacking, found.rows)} without" if lacking else ""
+    unlabelled = _unlabelled(found, seen)
     if seen.truths == seen.scalars:
         return shares(seen) + unlabelled, Target(labels=TRUTHS), {"labels": ",".join(TRUTHS)}
     if set(words) <= {"0", "1"}:
         return shares(seen) + unlabelled, Target(), {}
-    if seen.numeric == seen.scalars and (seen.fractions or len(words) > MAX_CLASSES):
-        return f"number, {seen.low:.6g} to {seen.high:.6g}{unlabelled}", Target(REGRESSION, 0), {"task": REGRESSION}
+    numbers = seen.with_gaps()  # among classes, such a word may be one
+    if numbers.numeric == numbers.scalars and (numbers.fractions or len(words) > MAX_CLASSES):
+        about = f"number, {seen.low:.6g} to {seen.high:.6g}{_unlabelled(found, numbers)}"
+        return about, Target(REGRESSION, 0), {"task": REGRESSION}
     if words == list(map(str, range(len(words)))):
         return shares(seen) + unlabelled, Target(CLASSIFICATION, len(words)), {"classes": str(len(words))}
     if len(words) == 1:
@@ -45,6 +46,12 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
     if not _plain(words):
         return f"{shares(seen)}{unlabelled}: --labels cannot name one with a comma, or a space around it", target, {}
     return shares(seen) + unlabelled, target, {"labels": ",".join(target.labels)}
+
+
+def _unlabelled(found: EventStats, seen: FieldStats) -> str:
+    """How many rows have no label."""
+    lacking = found.rows - seen.scalars
+    return f", {percent(lacking, found.rows)} without" if lacking else ""
 
 
 def _plain(words: list[str]) -> bool:

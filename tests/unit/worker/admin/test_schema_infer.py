@@ -225,6 +225,7 @@ def test_extra_fields_and_malformed_events_are_reported() -> None:
         ([f"k{i}" for i in range(100)], {}, "100 different values: say which are classes"),
         ([i / 7 for i in range(100)], {"task": "regression"}, 'task = "regression"\n'),
         (list(range(100)), {"task": "regression"}, 'task = "regression"\n'),
+        (["N/A", *(i / 7 for i in range(99))], {"task": "regression"}, "number, 0 to 14, 1 % without"),
         ([1, None], {}, "1 100 %, 50 % without"),
     ],
 )
