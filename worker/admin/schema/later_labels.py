@@ -107,7 +107,7 @@ def _fields(event: dict[str, Any] | None) -> Fields | None:
     if event is None:
         return None
     found: Fields = {}
-    inner = [((name,), value) for name, value in event.items()]
+    inner: list[tuple[tuple[str, ...], Any]] = [((name,), value) for name, value in event.items()]
     while inner:
         steps, value = inner.pop()
         if isinstance(value, dict) and len(steps) < DEEP:
