@@ -14,6 +14,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import CHAMPION_ONLY, EVERY_MODEL
+from driftway.worker.state.changelog.record_keys import is_emission_key
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
@@ -22,7 +23,7 @@ from tests.broker.test_models import EVERY, PLAIN, adoptions, change, columns, h
 from tests.broker.test_policies import learn, learn_and_kill
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import admin, await_until, produce, read_all
+from tests.support.kafka import admin, await_until, produce, read_all, truncate
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
@@ -172,6 +173,33 @@ def test_the_audit_reports_wrong_challenger_predictions(kafka: str, change: str)
     done = audit(scenario, *MODELS)
     assert done.code == 1, done
     assert said in done.stderr, done
+
+
+def test_an_audit_says_which_predictions_of_challengers_it_cannot_check(kafka: str) -> None:
+    """The first records of the snapshot topic are gone, and so is the one of where --emit all began."""
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS, configs={"snapshots": {"cleanup_policy": "delete"}})
+    scenario.create_output("snapshots")
+    learn(scenario, 0, 300, *ALL)
+    chunks = f"{scenario.prefix}.snapshots"
+    (began,) = (one.offset for one in read_all(kafka, chunks) if is_emission_key(one.key or b"", 0))
+    truncate(kafka, chunks, 1, began + 1)
+    learn(scenario, 300, 500, *ALL)
+    done = audit(scenario, *MODELS, "--json")
+    assert done.code == 0, done
+    (account,) = json.loads(done.stdout)["partitions"]
+    assert (account["challengers"], account["predictions"]) == (0, 500)
+    (sentence,) = account["unchecked"]
+    assert "1,000 predictions of challengers before offset 500 cannot be checked" in sentence
+    learn(scenario, 500, 600, *PLAIN, *MODELS)
+    done = audit(scenario, *MODELS)
+    assert done.code == 0, done
+    assert "1,000 predictions of challengers before offset 500 cannot be checked" in done.stdout
+    produce(
+        kafka,
+        f"{scenario.prefix}.challengers",
+        [(written(scenario, 0)[0] or b"").replace(b'"offset":0,', b'"offset":550,')],
+    )
+    assert "surplus challenger's prediction" in audit(scenario, *MODELS).stderr
 
 
 @pytest.mark.parametrize("later", slow_but([("--emit", "champion")], [("--emit", "champion"), ("--emit", "all")]))

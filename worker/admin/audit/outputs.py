@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -18,6 +18,7 @@ from driftway.worker.admin.audit.diff import (
     shown,
 )
 from driftway.worker.admin.audit.report import AuditReport
+from driftway.worker.errors import plural
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.wire.columns import BytesColumn
@@ -250,10 +251,49 @@ class PredictionComparison(TopicComparison):
 class ChallengerComparison(PredictionComparison):
     """Compares challengers' predictions: in the order of events, and within an event in the order of the plan.
 
-    `rank` takes their names.
+    `rank` takes their names. If the first records of the snapshot topic are gone, it is not known where --emit was all
+    before the first of `emissions`: predictions of earlier rows are not compared.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `TopicComparison`.
+    chunks, emissions
+        The snapshot topic, and what the records read of it tell: input offset -> whose predictions are written.
     """
 
     noun = "challenger's prediction"
+
+    def __init__(
+        self,
+        stream: RecordStream,
+        input_name: str,
+        span: tuple[int, int],
+        chunks: MessageStream,
+        emissions: Mapping[int, str],
+    ) -> None:
+        super().__init__(stream, input_name, span)
+        self._chunks, self._emissions = chunks, emissions
+        self._unknown = 0  # records that are not compared
+
+    def report_to(self, report: AuditReport) -> None:
+        report.challengers = self.matched
+        if self._unknown:
+            several = plural(self._unknown, "prediction of a challenger", "predictions of challengers")
+            report.unchecked.append(
+                f"{self._input}: {several} before offset {self._first_known()} cannot be "
+                f"checked: {self._chunks} no longer tells where --emit was all"
+            )
+
+    def _outside(self, message: Any) -> bool:
+        if super()._outside(message):
+            return True
+        unknown = self._order_key(message)[0] < self._first_known()
+        self._unknown += unknown
+        return unknown
+
+    def _first_known(self) -> int:
+        return min(self._emissions, default=self._committed) if self._chunks.lost else 0
 
     def named(self, identity: RecordIdentity) -> str:
         return f"prediction of challenger {self.learner(identity)}"

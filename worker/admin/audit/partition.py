@@ -229,13 +229,12 @@ class PartitionAudit:
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
         self.points = PointComparison(self._accuracy, *compared)
-        self.challengers = None if self._challenged is None else ChallengerComparison(self._challenged, *compared)
+        known, challenged = (self._snapshots.stream, self._snapshots.emissions), self._challenged
+        self.challengers = None if challenged is None else ChallengerComparison(challenged, *compared, *known)
         self.alarms = None if self._alarmed is None else AlarmComparison(self._alarmed, *compared)
         self.shares = None if self._shared is None else ExchangeComparison(self._shared, *compared)
-        optional = (self.challengers, self.alarms, self.shares)
-        self._comparisons: tuple[TopicComparison, ...] = (
-            self.predictions, self.rejections, self.points, *(one for one in optional if one is not None)
-        )  # fmt: skip
+        given = self.predictions, self.rejections, self.points, self.challengers, self.alarms, self.shares
+        self._comparisons: tuple[TopicComparison, ...] = tuple(one for one in given if one is not None)
         self._rank()
         for comparison in self._comparisons:
             if comparison.stream.low and self.committed:
@@ -352,12 +351,13 @@ class PartitionAudit:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
         report = self.report
-        self.predictions.report_to(report)
+        for predictions in (self.predictions, self.challengers):
+            if predictions is not None:
+                predictions.report_to(report)
         report.set_aside = self.rejections.set_aside
         report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans
-        report.challengers = 0 if self.challengers is None else self.challengers.matched
         report.alarms = 0 if self.alarms is None else self.alarms.matched
         report.shares = 0 if self.shares is None else self.shares.matched
         if self._exchange_verifier is not None and self._exchange_verifier.unknown:

@@ -104,9 +104,12 @@ class MessageStream:
         self._lent = lent_reader(config, readers)
         self._reader = self._lent.__enter__()
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
+        begin = self.low if first is None else first
+        self.lost = begin == self.low > 0
+        """Whether records before the first one may have been deleted."""
         self.end = end
         self._buffer: list[Any] = []
-        topic_partition, begin = (topic, partition), self.low if first is None else first
+        topic_partition = topic, partition
         self._reading = MessageReader(
             self._reader, {topic_partition: begin}, {topic_partition: end}, error_handler(str(self))
         )
