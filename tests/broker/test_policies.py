@@ -305,9 +305,13 @@ def test_a_log_emptied_with_its_last_transaction_marker_may_have_lost_no_row(kaf
     learn(scenario, 0, 0)
     delete_before(scenario, scenario.topic, 501)
     sentence = refused(scenario)
-    assert "offsets 500 to 500 are needed, the log holds 501 to 501: it is empty; if only markers" in sentence
+    emptied = "offsets 500 to 500 are needed, the log holds {0} to {0}: it is empty; if only markers of transactions "
+    assert emptied.format(501) + "were deleted, at 1 offset from 500 on, no event is lost" in sentence
+    scenario.fill(0, 250)
+    delete_before(scenario, scenario.topic, 751)
+    assert emptied.format(751) + "were deleted, at 251 offsets from 500 on, no event is lost" in refused(scenario)
     learn(scenario, 500, 600, *EARLIEST)
-    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(501, 601)]
+    assert sorted(offset for _, offset in predicted(scenario)) == [*range(500), *range(751, 851)]
 
 
 @pytest.mark.slow

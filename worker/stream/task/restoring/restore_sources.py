@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from driftway.worker.errors import CannotRestore
+from driftway.worker.errors import CannotRestore, plural
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
@@ -197,7 +197,8 @@ class RestoreSources:
         elif found.committed > self.high:
             needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
         elif found.position == found.committed and self.low == self.high:
-            needed += ": it is empty; if only markers of transactions were deleted behind the last event, none is lost"
+            deleted = f"{plural(self.low - found.position, 'offset')} from {found.position} on"
+            needed += f": it is empty; if only markers of transactions were deleted, at {deleted}, no event is lost"
         policy = self.context.settings.on_offset_out_of_range
         if policy not in choices:
             offers = ", ".join(f"{word} {outcome(*offsets)}" for word, offsets in choices.items())
