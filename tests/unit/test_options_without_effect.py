@@ -51,8 +51,16 @@ def test_defaults_for_all_commands_are_not_refused() -> None:
     }  # fmt: skip
     done = CliRunner(env=variables).invoke(main, ["evaluate", "sea", "--learner", "no_change", "--limit", "10"])
     assert done.exit_code == 0, done.output
+    assert refusal(*WORKER, **variables) == ACCEPTED
     del variables["DRIFTWAY_REGISTRY"]
     assert refusal(*WORKER, **variables) == ACCEPTED
+
+
+def test_a_registry_for_all_commands_is_not_used_with_events_in_json(tmp_path: Path) -> None:
+    config = tmp_path / "all.toml"
+    config.write_text('registry = "http://h:1"\n[worker]\nregistry_property = ["timeout=5"]\n')
+    assert refusal("--config", config, *WORKER) == ACCEPTED
+    assert refusal(*WORKER, "--registry", "http://h:1") == "--format json needs no --registry"
 
 
 def test_models_can_be_shared_only_if_one_of_them_learns(tmp_path: Path) -> None:

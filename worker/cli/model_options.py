@@ -16,7 +16,7 @@ from driftway.worker.cli.event_options import (
     named_features,
     registry_options,
 )
-from driftway.worker.cli.options import Command, with_options
+from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
@@ -328,7 +328,9 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     names = "maps", "standardize", "window", "accuracy_every", "coverage", "form", "output_form", "emit", "registry"
     asked = {name: given[name] for name in names}
     if given["registry"] is not None and not {given["form"], given["output_form"]} & {*REGISTERED, *REGISTERED_OUTPUTS}:
-        raise UsageFailure(f"--format {given['form']} needs no --registry")
+        if was_typed("registry"):
+            raise UsageFailure(f"--format {given['form']} needs no --registry")
+        asked["registry"] = None  # a default for all commands
     asked["registry_properties"] = given_registry(given)
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]
