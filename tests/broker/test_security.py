@@ -10,10 +10,19 @@ import psutil
 import pytest
 
 from driftway.worker.errors import Failure, no_topic
-from tests.support.granted_topics import LEARNER, NEEDED, OUTPUTS, PASSWORD, GrantedTopics, scram
-from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
+from tests.support.granted_topics import LEARNER, NEEDED, OUTPUTS, PASSWORD, ROWS, GrantedTopics, scram
+from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
-from tests.support.secured_kafka import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
+from tests.support.secured_kafka import (
+    Grant,
+    Secured,
+    add_user,
+    grant,
+    make_certificates,
+    scram_kafka,
+    tls_kafka,
+    withdraw,
+)
 from tests.support.selection import slow_but
 
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
@@ -154,9 +163,22 @@ def test_a_missing_acl_stops_the_worker_before_anything_is_written(guarded: Secu
     words = sentence(case.worker("--commit-interval", "10"), 1, 2)
     kind, name, _ = case.named(lacking)
     assert "uthoriz" in words or words == f"{no_topic(name)}; `driftway topics create` creates it"
-    if kind == "TOPIC":
-        assert name in words
+    assert (name if kind == "TOPIC" else case.group) in words
     case.require_nothing()
+
+
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
+def test_a_worker_whose_right_to_the_group_is_withdrawn_names_the_group(
+    guarded: Secured, user: str, guarantee: str
+) -> None:
+    case = GrantedTopics(guarded, user)
+    place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, "--learner", LEARNER
+    with Driftway("worker", *place, *scram(user), "--guarantee", guarantee) as worker:
+        await_until(lambda: committed_offset(guarded.plain, case.group, case.topic)[0] > ROWS, 60, "all committed")
+        withdraw(guarded.plain, user, case.named(("GROUP", "GROUP", "READ")))
+        produce(guarded.plain, case.topic, case.values)
+        assert worker.wait(60) == 1, worker.summary()
+        assert f"this principal needs READ on group {case.group}" in worker.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import ipaddress
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,11 +103,22 @@ def add_user(bootstrap: str, name: str, password: str) -> None:
 
 def grant(bootstrap: str, user: str, grants: Iterable[Grant]) -> None:
     """Grant ACLs to `user` and wait until the broker lists them."""
-    bindings = [_binding(user, one) for one in grants]
+    from confluent_kafka.admin import AclBinding
+
+    bindings = [_acl(AclBinding, user, one) for one in grants]
     client = admin(bootstrap)
     for future in client.create_acls(bindings).values():
         future.result(timeout=20)
     await_until(lambda: len(_of(client, user)) >= len(bindings), 20, f"{len(bindings)} ACLs of {user}")
+
+
+def withdraw(bootstrap: str, user: str, one: Grant) -> None:
+    """Delete an ACL of `user`."""
+    from confluent_kafka.admin import AclBindingFilter
+
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
+    (deleted,) = client.delete_acls([_acl(AclBindingFilter, user, one)]).values()
+    assert len(deleted.result(timeout=20)) == 1
 
 
 def _of(client: Any, user: str) -> Any:
@@ -125,13 +136,14 @@ def _of(client: Any, user: str) -> Any:
     return client.describe_acls(everything).result(timeout=10)
 
 
-def _binding(user: str, one: Grant) -> Any:
-    from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+def _acl(kind: Callable[..., Any], user: str, one: Grant) -> Any:
+    """An AclBinding of a grant, or a filter that it matches."""
+    from confluent_kafka.admin import AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
-    kind, name, operation = one
+    resource, name, operation = one
     pattern = ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL
-    return AclBinding(
-        ResourceType[kind],
+    return kind(
+        ResourceType[resource],
         name.removesuffix("*"),
         pattern,
         f"User:{user}",

@@ -157,6 +157,16 @@ def code_of(failure: Exception) -> int | None:
     return error.code() if isinstance(error, KafkaError) else None
 
 
+def with_right(sentence: str, failure: Exception, group: str) -> str:
+    """Return what a broker has refused with the right that is missing, where the client does not name its object."""
+    rights = {
+        KafkaError.GROUP_AUTHORIZATION_FAILED: f"READ on group {group}",
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: f"WRITE on the transactional ids that begin with {group}/",
+    }
+    right = rights.get(code_of(failure) or 0)
+    return sentence if right is None else f"{sentence.rstrip('.')}; this principal needs {right}"
+
+
 def is_too_large(failure: Exception) -> bool:
     """Return whether a record was refused for its size."""
     return code_of(failure) == KafkaError.MSG_SIZE_TOO_LARGE
@@ -305,6 +315,6 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
         if verdict in (ErrorAction.UNKNOWN, ErrorAction.RETRY):
             silent = f"the broker at {config.bootstrap} does not answer: {sentence}"
             raise Unreachable(with_file_shortage(silent)) from None
-        raise Failure(f"the broker refused: {sentence}") from None
+        raise Failure(with_right(f"the broker refused: {sentence}", error, config.group)) from None
     except TimedOut as error:
         raise Unreachable(str(error)) from None

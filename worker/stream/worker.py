@@ -24,7 +24,7 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOut, classify_failure
+from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOut, classify_failure, with_right
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
@@ -316,7 +316,7 @@ class Worker:
         self.metrics.failed(task, what, action)
         self._watchdog.reset()
         if action is ErrorAction.FATAL:
-            raise Failure(f"{task}: {sentence}")
+            raise Failure(with_right(f"{task}: {sentence}", error, self.settings.group))
         return action, sentence
 
     def _restore_again(self, task: Task, action: ErrorAction, sentence: str) -> None:

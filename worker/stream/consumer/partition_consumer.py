@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import Failure, Fenced
 from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
-from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained, is_permanent
+from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained, is_permanent, with_right
 from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.background.call import call_with_timeout
@@ -280,7 +280,8 @@ class PartitionConsumer:
             # For a fenced static member the client gives a fatal error, whose text alone names the cause.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
-            raise kind(f"the broker refused this consumer: {error.str()}")
+            sentence = f"the broker refused this consumer: {error.str()}"
+            raise kind(with_right(sentence, KafkaException(error), self.settings.group))
         elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
                 f"the other members of group {self.settings.group} have another partition.assignment.strategy: start "
