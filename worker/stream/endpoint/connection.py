@@ -16,8 +16,9 @@ from driftway.worker.stream.endpoint.routes import HttpError, Request, Response,
 
 MAX_HEAD = 1 << 16
 """Most bytes of a request's first line and headers."""
-MAX_DRAINED = 16 << 20
-"""Most bytes that are read after a refusal. A client that still sends would see a reset connection, not the answer."""
+MAX_DRAINED = 1 << 30
+"""Most bytes that are read after a refusal, within the time of a request. A client that still sends would see a reset
+connection, not the answer."""
 
 
 class ConnectionServer(Protocol):
