@@ -55,6 +55,8 @@ class WorkerMetrics:
         self._partitioned: list[MetricWrapperBase] = []
         self._invisible: dict[int, deque[tuple[int, int]]] = {}
         """Partition -> batches that are not visible yet: the offset after each, and its first event's time in ms."""
+        self._connected = set[str]()
+        """Ids of the brokers that the member's client is connected with."""
         self._name_rows()
         self._name_shares()
         self._name_figures()
@@ -205,7 +207,7 @@ class WorkerMetrics:
         self.broker_seconds = self._of_worker(
             Gauge,
             "broker_round_trip_seconds",
-            "Mean round-trip time to a broker, for the consumer in the group",
+            "Mean round-trip time to a connected broker, for the consumer in the group",
             "broker",
         )
         self.fetch_queue = self._of_worker(
@@ -367,9 +369,13 @@ class WorkerMetrics:
 
     def statistics(self, stats: Mapping[str, Any]) -> None:
         """Record the statistics of the group member's client."""
-        for broker in stats.get("brokers", {}).values():
-            if broker.get("nodeid", -1) >= 0:
-                self.worker_metric(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)
+        up = [one for one in stats.get("brokers", {}).values() if one.get("nodeid", -1) >= 0 and one["state"] == "UP"]
+        found = {str(broker["nodeid"]): broker["rtt"]["avg"] / 1e6 for broker in up}
+        for broker, seconds in found.items():
+            self.worker_metric(self.broker_seconds, broker).set(seconds)
+        for broker in self._connected - found.keys():
+            self.broker_seconds.remove_by_labels({"broker": broker})
+        self._connected = set(found)
         waiting = (p["fetchq_cnt"] for t in stats.get("topics", {}).values() for p in t["partitions"].values())
         self.worker_metric(self.fetch_queue).set(sum(waiting))
 

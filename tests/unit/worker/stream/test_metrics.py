@@ -218,7 +218,7 @@ def test_statistics_of_the_client_become_metrics() -> None:
     metrics = worker_metrics()
     metrics.client_error("_TRANSPORT")
     metrics.request_throttled()
-    broker = {"nodeid": 7, "rtt": {"avg": 1500}}
+    broker = {"nodeid": 7, "state": "UP", "rtt": {"avg": 1500}}
     partitions = {"0": {"fetchq_cnt": 5}, "1": {"fetchq_cnt": 6}, "-1": {"fetchq_cnt": 0}}
     metrics.statistics(
         {"brokers": {"a": broker, "b": {"nodeid": -1}}, "topics": {"EVENTS": {"partitions": partitions}}}
@@ -228,6 +228,10 @@ def test_statistics_of_the_client_become_metrics() -> None:
     assert found["driftway_throttled_requests_total"] == {(): 1.0}
     assert found["driftway_broker_round_trip_seconds"] == {("7",): 0.0015}
     assert found["driftway_fetch_queue_records"] == {(): 11.0}
+    for gone in ({"a": broker | {"state": "DOWN"}, "b": broker | {"nodeid": 8}}, {"b": broker | {"nodeid": 8}}):
+        metrics.statistics({"brokers": {"a": broker}})
+        metrics.statistics({"brokers": gone})
+        assert shown(metrics)["driftway_broker_round_trip_seconds"] == {("8",): 0.0015}
 
 
 def test_failures_are_counted_by_the_workers_reaction() -> None:
@@ -359,7 +363,7 @@ def test_every_metric_of_the_list_changes_with_its_cause() -> None:
     metrics.promoted()
     metrics.unknown_fields_seen({"note": 2})
     statistics = {
-        "brokers": {"a": {"nodeid": 7, "rtt": {"avg": 1500}}},
+        "brokers": {"a": {"nodeid": 7, "state": "UP", "rtt": {"avg": 1500}}},
         "topics": {"EVENTS": {"partitions": {"0": {"fetchq_cnt": 5}}}},
     }
     metrics.statistics(statistics)
