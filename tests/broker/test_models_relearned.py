@@ -294,7 +294,7 @@ def test_no_older_snapshot_is_used_without_the_rows_that_the_challenger_learned(
     done = audit(scenario)
     assert done.code == 0, done
     assert (
-        f"{CHALLENGER} of plan 2, taken at offset 300, learned the rows from offset 0 on" in done.stdout + done.stderr
+        f"{CHALLENGER} of plan 2, adopted at offset 300, learned the rows from offset 0 on" in done.stdout + done.stderr
     )
     assert "was trusted" in done.stdout + done.stderr
     damage(scenario, 300)
@@ -373,7 +373,7 @@ def test_the_commands_report_what_is_relearned_and_what_cannot_be(kafka: str) ->
     done = models(scenario, "show")
     assert done.code == 0, done
     assert f"{CHALLENGER}  (relearned)" in done.stdout
-    assert "takes plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout
+    assert "adopts plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout
     shared = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(shared, 0, 200, "--share-models", "average")
     done = models(shared, *ADD)

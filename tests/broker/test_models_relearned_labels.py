@@ -282,7 +282,7 @@ def test_no_older_snapshot_is_used_without_the_labels_that_the_challenger_learne
     delete_before(scenario, scenario.topic, 45)
     delete_before(scenario, scenario.labels, label + 1)
     found = scenario.audit()
-    assert f"taken at offset {adopted_at}, learned the labels from offset {label} on" in found.stdout + found.stderr
+    assert f"adopted at offset {adopted_at}, learned the labels from offset {label} on" in found.stdout + found.stderr
     assert "was trusted" in found.stdout + found.stderr
     damage(scenario, adopted_at)
     done = driftway(*scenario.work, PYTHON, "--stop-at-end")

@@ -342,7 +342,7 @@ def _require_ahead(group: GroupModels, offsets: Mapping[int, int]) -> None:
         before = group.newest.offsets.get(partition, 0)
         if offset < before:
             newest = group.newest.number
-            raise UsageFailure(f"partition {partition} takes plan {newest} at {before}: plans are taken in order")
+            raise UsageFailure(f"partition {partition} adopts plan {newest} at {before}: plans are adopted in order")
 
 
 def offsets_at(group: GroupModels, millis: int) -> dict[int, int]:

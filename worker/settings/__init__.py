@@ -366,7 +366,7 @@ class WorkerSettings:
         if self.unknown_fields != IGNORE and self.model.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --unknown-fields out")
         if self.promote is not None and self.guarantee != EXACTLY_ONCE:
-            raise UsageFailure("--promote needs --guarantee exactly-once: a plan is taken in a transaction")
+            raise UsageFailure("--promote needs --guarantee exactly-once: a plan is adopted in a transaction")
         require_prefix(self.outputs, self.input, self.group)
         for key, why in FORBIDDEN_PROPERTIES.items():
             if key in self.passthrough:

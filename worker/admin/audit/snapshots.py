@@ -163,7 +163,7 @@ class SnapshotReader:
             try:
                 adoption = self._complete(PlanAdoption.parse(message.value()))
             except Malformed as error:
-                raise Mismatch(f"{self._at(message)}: expected where a plan was taken, found: {error}") from None
+                raise Mismatch(f"{self._at(message)}: expected where a plan was adopted, found: {error}") from None
             self.adoptions[adoption.plan.number] = adoption
             return True
         if is_emission_key(key, partition):

@@ -54,7 +54,7 @@ def models() -> None:
 @group_options()
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def show(as_json: bool, **given: Any) -> None:
-    """Show the newest plan, and which plan each partition has taken.
+    """Show the newest plan, and which plan each partition has adopted.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def show(as_json: bool, **given: Any) -> None:
         if group.is_relearning(one):
             place = f"{place}, once it has caught up: it is relearning"
         when = "its first event" if one.committed is None else place
-        click.echo(f"  partition {one.partition} has plan {one.plan} and takes plan {group.newest.number} at {when}")
+        click.echo(f"  partition {one.partition} has plan {one.plan} and adopts plan {group.newest.number} at {when}")
     if not behind:
         click.echo(f"  taken by {all_partitions(len(group.partitions))}")
 

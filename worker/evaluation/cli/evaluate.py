@@ -183,11 +183,11 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     --detector reports how soon an alarm follows each known change of the stream (a change without an alarm within 1,000
     rows is missed), and the number of false alarms per 100,000 rows.
 
-    --plan repeats a history of plans (`driftway models`): the models change at the offsets at which a partition took
-    each plan. Predictions (--scores) and accuracy points (--points) are the same as the worker's, except for the times
-    of a stream's rows. With --topic the plans are repeated on the rows that the workers of --group saw, with the same
-    label delays. --topic without --plan shows what other learners would have predicted on these rows, beside what the
-    workers predicted.
+    --plan repeats a history of plans (`driftway models`): the models change at the offsets at which a partition
+    adopted each plan. Predictions (--scores) and accuracy points (--points) are the same as the worker's, except for
+    the times of a stream's rows. With --topic the plans are repeated on the rows that the workers of --group saw,
+    with the same label delays. --topic without --plan shows what other learners would have predicted on these rows,
+    beside what the workers predicted.
 
     --learner river:tree.HoeffdingTreeClassifier:grace_period=50 is a classifier or regressor of River (extra river). It
     runs in Python, at 100 to 100,000 rows per second. If a parameter is itself a model, the parameters of that model

@@ -209,8 +209,8 @@ def _report_late(adoptions: Sequence[PlanAdoption], rows: int, model: Model) -> 
     for adoption in adoptions:
         if adoption.offset >= rows and adoption.plan.number > model.plan.number:
             click.echo(
-                f"driftway: partition {model.partition} ends at {rows}, before it takes plan {adoption.plan.number} at "
-                f"{adoption.offset}",
+                f"driftway: partition {model.partition} ends at {rows}, before it adopts plan {adoption.plan.number} "
+                f"at {adoption.offset}",
                 err=True,
             )
 

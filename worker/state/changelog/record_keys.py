@@ -19,7 +19,7 @@ def commit_record_key(partition: int) -> bytes:
 
 
 def plan_key(partition: int, number: int) -> bytes:
-    """Key of the record that says where a partition took a plan; see `driftway.worker.state.plans.model_plan`."""
+    """Key of the record that says where a partition adopted a plan; see `driftway.worker.state.plans.model_plan`."""
     return f"{partition}.plan.{number}".encode()
 
 

@@ -280,7 +280,7 @@ class PlanAdoption:
         source = self.relearned
         if source is None or (source.offset >= low.offset and source.begin.label >= low.label):
             return ""
-        learned = f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the"
+        learned = f"{', '.join(source.models)} of plan {self.plan.number}, adopted at offset {self.offset}, learned the"
         if source.offset < low.offset:
             return f"{learned} rows from offset {source.offset} on, and the log begins at {low.offset}"
         label = source.begin.label

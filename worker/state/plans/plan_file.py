@@ -143,8 +143,8 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
             number, before = last.get(partition, (FIRST, 0))
             if offset < before:
                 raise Malformed(
-                    f"partition {partition} takes plan {plan.number} at {offset}, which is before plan {number} at "
-                    f"{before}: plans are taken in order"
+                    f"partition {partition} adopts plan {plan.number} at {offset}, which is before plan {number} at "
+                    f"{before}: plans are adopted in order"
                 )
             last[partition] = plan.number, offset
     plans, taken_at, relearned_from = zip(*ordered, strict=True)

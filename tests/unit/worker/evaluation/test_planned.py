@@ -121,7 +121,7 @@ def test_events_of_a_file_are_read_up_to_the_limit(tmp_path: Path, plans: str) -
 def test_a_plan_beyond_the_end_is_reported(plans: str) -> None:
     done = evaluate(SEA, "--plan", plans, "--partition", "0", "--limit", "200")
     assert done.exit_code == 0, done.output
-    assert "partition 0 ends at 200, before it takes plan 3 at 270" in done.stderr
+    assert "partition 0 ends at 200, before it adopts plan 3 at 270" in done.stderr
     assert "emitted: pa1, arow" in done.stdout
 
 

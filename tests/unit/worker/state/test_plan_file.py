@@ -66,7 +66,7 @@ def test_the_offset_where_a_plan_was_applied_overrides_the_planned_one(tmp_path:
         ([], "plan 1, with which every partition begins, is missing"),
         ([SECOND], "the first one is plan 2"),
         ([FIRST, SECOND, SECOND], "plan 2 is there twice"),
-        ([FIRST, SECOND, THIRD | {"taken_at": {"1": 49}}], "takes plan 4 at 49, which is before plan 2 at 50"),
+        ([FIRST, SECOND, THIRD | {"taken_at": {"1": 49}}], "adopts plan 4 at 49, which is before plan 2 at 50"),
         ([FIRST, SECOND | {"taken_at": {"one": 3}}], "entry 2: taken_at is"),
         ([FIRST, SECOND | {"taken_at": {"1": -3}}], "entry 2: taken_at is -3"),
         ([FIRST, SECOND | {"taken_at": 3}], "entry 2: taken_at is 3"),

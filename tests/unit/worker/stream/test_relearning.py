@@ -331,7 +331,7 @@ def test_rows_that_the_log_has_lost_are_reported() -> None:
     adoption = PlanAdoption(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
     assert adoption.why_gone(MergePosition(5, 0)) == PlanAdoption(41, ADDED).why_gone(MergePosition(99, 9)) == ""
     assert adoption.why_gone(MergePosition(6, 0)) == (
-        "arow of plan 2, taken at offset 41, learned the rows from offset 5 on, and the log begins at 6"
+        "arow of plan 2, adopted at offset 41, learned the rows from offset 5 on, and the log begins at 6"
     )
     labelled = PlanAdoption(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2), label=7))
     assert labelled.why_gone(MergePosition(5, 7)) == ""

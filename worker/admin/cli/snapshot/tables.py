@@ -91,7 +91,7 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
             models = ", ".join(
                 ":".join(filter(None, (model.get("start"), model["learner"]))) for model in one["models"]
             )
-            line = f"-- plan {one['plan']} was taken at offset {one['taken_at']}: {models} --"
+            line = f"-- plan {one['plan']} was adopted at offset {one['taken_at']}: {models} --"
             table.add_row("", "", "", "", shown(line), "")
             continue
         written = _time(one["written"])
