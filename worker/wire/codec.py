@@ -61,8 +61,8 @@ def parse_json(value: bytes) -> Any:
     """Parse a JSON value; raise `Reject` if it is not JSON."""
     try:
         return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        raise Reject(why_not_json(NOT_JSON, value, orjson.loads)) from None
+    except orjson.JSONDecodeError as error:
+        raise Reject(why_not_json(NOT_JSON, value, orjson.loads, error.msg)) from None
 
 
 def parse_exactly(value: bytes) -> Any:

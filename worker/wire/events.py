@@ -114,8 +114,12 @@ class Target:
         k = truth_indices(self.labels)[truth_in(word)] if isinstance(word, str) and truth_in(word) >= 0 else -1
         if k >= 0:
             return float(k)
-        given = json.dumps(value) if not isinstance(value, dict | list) else "given"
-        raise RejectLabel(f"label {given[:40]} is not one of {', '.join(self.class_json())}")
+        raise RejectLabel(self.no_class("given" if isinstance(value, dict | list) else json.dumps(value)))
+
+    def no_class(self, label: str) -> str:
+        """Return why a label is none of the classes; `label` is its JSON text, or "given" for a list or an object."""
+        more = ": it is a list or an object" if label == "given" else ""
+        return f"label {label[:40]} is not one of {', '.join(self.class_json())}{more}"
 
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return class indices of numeric wire labels, and which of them are valid for this target."""

@@ -65,6 +65,8 @@ SHORTER = (
     *(f"{form}: not in the registry's format".encode() for form in ("avro", "protobuf", "json-schema")),
 )
 """Reasons as earlier versions wrote them. Now more may follow: what the value begins with, that a label has no time."""
+NESTED_LABEL = b"label given is not one of "
+"""As a reason begins that earlier versions wrote without saying that the label is a list or an object."""
 KINDS = {
     "null value": "null",
     "not JSON": "not-json",
@@ -158,7 +160,8 @@ def in_earlier_words(headers: Sequence[Header], reason: bytes | None) -> tuple[H
     """Return a rejection's headers with a `reason` of an earlier version, if this one only says more than that."""
 
     def earlier(name: str, value: bytes | None) -> bytes | None:
-        more = name == "reason" and reason in SHORTER and (value or b"").startswith(reason + b": ")
+        known = reason in SHORTER or (reason or b"").startswith(NESTED_LABEL)
+        more = name == "reason" and known and (value or b"").startswith(reason + b": ")
         return reason if more else value
 
     return tuple((name, earlier(name, value)) for name, value in headers)

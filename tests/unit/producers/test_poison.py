@@ -69,7 +69,7 @@ def test_the_kinds_are_those_that_the_worker_knows() -> None:
         "x is an object, expected a list of 3 features",
         "x[0] is not a number",
         'label "\\u2620 poison" is not one of 0, 1',
-        "label given is not one of 0, 1",
+        "label given is not one of 0, 1: it is a list or an object",
         "id is nested too deeply",
     }
     rows = good(Encoding("packed"))

@@ -31,9 +31,11 @@ SHOWN_NUMBER = 40
 NEXT_OBJECT = re.compile(rb"\}\s*\{")
 
 
-def why_not_json(reason: str, value: bytes, parse: Callable[[bytes], Any]) -> str:
-    """Return the reason of a value that is not JSON, with what it shows that it is; `parse` raises ValueError."""
+def why_not_json(reason: str, value: bytes, parse: Callable[[bytes], Any], error: str) -> str:
+    """Return the reason of a value that is not JSON, with what it shows that it is; `parse` raised a ValueError."""
     found = next((what for start, what in BEGINNINGS if value.startswith(start)), None)
+    if error.startswith("depth limit"):
+        found = "it is nested more than 1,024 levels deep"
     if found is None and NO_NUMBER.search(value[:LONGEST_SEARCHED]):
         found = "it has NaN or Infinity, which JSON does not have"
     if found is None and value.endswith(b"}\0"):

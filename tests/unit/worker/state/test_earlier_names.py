@@ -15,7 +15,8 @@ from driftway.worker.admin.audit.outputs import PointComparison, RejectionCompar
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord, read_record_header
 from driftway.worker.wire.codec import encode_point
-from driftway.worker.wire.rejections import answered_offset
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.rejections import answered_offset, in_earlier_words, kind_of
 
 MODEL = SharedModel(np.array([0.5, -1.25]))
 RECORD = ExchangeRecord(3, 7, 419, 700, "abc", (Aggregate(20, MODEL),), (ModelUpdate(100, MODEL),), {0: 5, 3: 9}, 4)
@@ -85,3 +86,12 @@ def test_a_rejected_label_of_an_earlier_version_is_read() -> None:
         {"offset": b"7", "input-offset": b"41"}
     )
     assert answered_offset({"offset": b"7"}) == (7, None)
+
+
+def test_reasons_of_labels_that_are_lists_are_those_of_earlier_versions_which_said_less() -> None:
+    now = Target().no_class("given")
+    before = b"label given is not one of 0, 1"
+    assert now == before.decode() + ": it is a list or an object"
+    assert in_earlier_words([("reason", now.encode())], before) == (("reason", before),)
+    assert in_earlier_words([("reason", now.encode())], b"label 2 is not one of 0, 1") == (("reason", now.encode()),)
+    assert kind_of(now) == kind_of(before.decode()) == "label"

@@ -98,9 +98,11 @@ NUMBER = Target("regression", 0)
         (b'{"x":[1,2],"y":0.5}', "label 0.5 is not one of 0, 1"),
         (b'{"x":[1,2],"y":true}', "label true is not one of 0, 1"),
         (b'{"x":[1,2],"y":"1"}', 'label "1" is not one of 0, 1'),
-        (b'{"x":[1,2],"y":[1]}', "label given is not one of 0, 1"),
+        (b'{"x":[1,2],"y":[1]}', "label given is not one of 0, 1: it is a list or an object"),
         (b'{"x":[1,2],"id":' + b"[" * 300 + b"]" * 300 + b"}", "id is nested too deeply"),
-        (b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", "not JSON"),
+        (b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", "not JSON: it is nested more than 1,024 levels deep"),
+        (b'{"x":"' + b"[" * 3000 + b'\\"' + b"[" * 3000 + b'"', "not JSON"),
+        (b'{"x":' + b"[" * 1000 + b"1", "not JSON"),
     ],
 )  # fmt: skip
 def test_malformed_event_is_rejected_with_its_reason(value: bytes | None, words: str) -> None:

@@ -228,7 +228,7 @@ class ColumnConverter:
             given = _written(float(cells.number[i, field]))
         if self._target.task == REGRESSION:
             return f"label {given[:SHOWN_LABEL]} is not {'finite' if code == INFINITE else 'a number'}"
-        return f"label {given[:SHOWN_LABEL]} is not one of {', '.join(self._target.class_json())}"
+        return self._target.no_class(given)
 
 
 def _written(number: float) -> str:

@@ -127,7 +127,7 @@ REFUSED = [
     ("@header.trace", {}, b"{}", "@header.trace is missing"),
     ("a", {}, b'{"a":1,"y":2}', "label 2 is not one of 0, 1"),
     ("a", {}, b'{"a":1,"y":"no"}', 'label "no" is not one of 0, 1'),
-    ("a", {}, b'{"a":1,"y":[1]}', "label given is not one of 0, 1"),
+    ("a", {}, b'{"a":1,"y":[1]}', "label given is not one of 0, 1: it is a list or an object"),
     ("a", {"envelope": "connect"}, b'{"a":1}', "no object payload to read"),
     ("a", {"envelope": "debezium"}, b'{"payload":{"after":null,"op":"u"}}', "no object after to read"),
     ("a", {"envelope": "debezium"}, b'{"payload":{"before":{"a":1},"op":"d"}}', "debezium: the row was deleted"),
