@@ -160,8 +160,8 @@ def in_earlier_words(headers: Sequence[Header], reason: bytes | None) -> tuple[H
     """Return a rejection's headers with a `reason` of an earlier version, if this one only says more than that."""
 
     def earlier(name: str, value: bytes | None) -> bytes | None:
-        known = reason in SHORTER or (reason or b"").startswith(NESTED_LABEL)
-        more = name == "reason" and known and (value or b"").startswith(reason + b": ")
+        known = reason is not None and (reason in SHORTER or reason.startswith(NESTED_LABEL))
+        more = name == "reason" and known and (value or b"").startswith((reason or b"") + b": ")
         return reason if more else value
 
     return tuple((name, earlier(name, value)) for name, value in headers)
