@@ -82,16 +82,17 @@ class LazyGroup(click.Group):
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:
         os.environ.setdefault(BLAS_THREADS, "1")
+        open_standard_streams()
         try:
             return super().make_context(*given, **more)
         except BrokenPipeError:
             _discard_output(sys.stdout, sys.stderr)
             raise click.exceptions.Exit(READER_GONE) from None
         except OSError as error:  # of what --help and --version print
-            if error.errno not in DISK_FULL:
+            if error.errno not in (*DISK_FULL, errno.EBADF):
                 raise
             _discard_output(sys.stdout)
-            _say(f"cannot write: {error.strerror}", 1)
+            _say(f"cannot write: {_why_unwritable(error)}", 1)
             raise click.exceptions.Exit(1) from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -134,10 +135,10 @@ class LazyGroup(click.Group):
             ctx.exit(1)
         except OSError as error:
             what = f" {str(error.filename)[:MAX_SHOWN]}" if error.filename else ""
-            if error.errno in DISK_FULL:
+            if error.errno in DISK_FULL or (error.errno == errno.EBADF and not what):
                 if not error.filename:
                     _discard_output(sys.stdout)
-                say(f"cannot write{what}: {error.strerror}", 1)
+                say(f"cannot write{what}: {_why_unwritable(error)}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
             elif is_thread_shortage(error):
@@ -150,6 +151,11 @@ class LazyGroup(click.Group):
             else:
                 raise
             ctx.exit(1)
+
+
+def _why_unwritable(error: OSError) -> str | None:
+    """Why nothing can be written: `open_standard_streams` explains the one error that the system names badly."""
+    return "standard output is closed" if error.errno == errno.EBADF else error.strerror
 
 
 def _discard_output(*streams: Any) -> None:
@@ -205,12 +211,16 @@ def no_interrupt_lost() -> Iterator[None]:
 def open_standard_streams() -> None:
     """Give a process that was started without standard streams some that lead nowhere.
 
-    Otherwise a socket to a broker could become the stream that libraries write their errors to.
+    Otherwise a socket to a broker could become the stream that libraries write their errors to. What is written to the
+    standard output fails, since a command whose output is lost must not end as if all were well.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     if sys.stdout is None:
+        unwritable = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(unwritable, 1)
+        os.close(unwritable)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -324,7 +334,6 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway worker --input EVENTS --group sea
       driftway evaluate sea --learner auto --learner arow
     """
-    open_standard_streams()
     require_folder()
     require_compiler(os.environ)
     require_known_variables(os.environ)

@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.process import ROOT, clean_environment
 
-
-@pytest.mark.parametrize(
+PRINTING = pytest.mark.parametrize(
     "arguments",
     [
         ("--help",),
@@ -22,6 +21,9 @@ from tests.support.process import ROOT, clean_environment
     ],
     ids=" ".join,
 )
+
+
+@PRINTING
 def test_a_command_whose_reader_has_gone_ends_as_if_by_sigpipe(arguments: tuple[str, ...]) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "driftway", *arguments],
@@ -36,3 +38,14 @@ def test_a_command_whose_reader_has_gone_ends_as_if_by_sigpipe(arguments: tuple[
         child.stdout.close()
         assert child.stderr.read() == b""
         assert child.wait(60) == 141
+
+
+@PRINTING
+def test_a_command_whose_standard_output_is_closed_fails(arguments: tuple[str, ...]) -> None:
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "driftway", *arguments]
+    done = subprocess.run(closed, cwd=ROOT, env=clean_environment(), stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.stderr.decode().splitlines()[-1] in (
+        "driftway: cannot write: standard output is closed",
+        "driftway: cannot write -: Bad file descriptor",
+    )
+    assert done.returncode == 1
