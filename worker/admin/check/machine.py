@@ -7,7 +7,7 @@ import errno
 import os
 import resource
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -34,9 +34,10 @@ THREADS, THREADS_PER_PARTITION = 32, 12
 """Threads of a worker, and of a partition's producer and its reader during a restore, in a cluster of three brokers."""
 WAITING_COLUMNS = 6
 """Bytes of a row that waits for its label, in addition to its features and scores: id, offset, times."""
-LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-
-THREAD_LIMITS = "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"
+CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+MEMORY_LIMITS = "memory.max", "memory.limit_in_bytes"
+"""Names of the files that hold a cgroup's limit in versions 2 and 1."""
+THREAD_LIMITS = "pids.max", "pids.max"
 
 
 class Machine(NamedTuple):
@@ -59,16 +60,33 @@ def this_machine(folder: Path) -> Machine:
     return Machine(_memory(), disk, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _threads())
 
 
-def _numbers(names: Iterable[str]) -> Iterator[int]:
-    """Yield the limits that there are in files of cgroups."""
-    for name in names:
+def cgroup_limits(controller: str, files: tuple[str, str]) -> Iterator[int]:
+    """Yield the limits of this process's cgroups and of all above them, as each of them holds.
+
+    Parameters
+    ----------
+    controller : str
+        ``memory`` or ``pids``.
+    files : tuple of str
+        Names of the files in versions 2 and 1 of cgroups.
+    """
+    folders = {CGROUPS: files[0], CGROUPS / controller: files[1]}
+    with contextlib.suppress(OSError):
+        for line in OWN_CGROUPS.read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            version_1 = controller in controllers.split(",")
+            root = CGROUPS / controller if version_1 else CGROUPS
+            if version_1 or not controllers:
+                nested = [root / path.lstrip("/"), *(root / path.lstrip("/")).parents]
+                folders |= {one: files[version_1] for one in nested if one.is_relative_to(root)}
+    for folder, name in folders.items():
         with contextlib.suppress(OSError, ValueError):  # no such limit, or `max`
-            yield int(Path(name).read_text(encoding="ascii"))
+            yield int((folder / name).read_text(encoding="ascii"))
 
 
 def _threads() -> int | None:
     """Limit of the user, which does not count for root, or that of a container if it is less."""
-    known = list(_numbers(THREAD_LIMITS))
+    known = list(cgroup_limits("pids", THREAD_LIMITS))
     own = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if own != resource.RLIM_INFINITY and os.geteuid() != 0:
         known.append(own)
@@ -77,7 +95,7 @@ def _threads() -> int | None:
 
 def _memory() -> int | None:
     """Available memory, or a container's limit if that is less."""
-    known = list(_numbers(LIMITS))
+    known = list(cgroup_limits("memory", MEMORY_LIMITS))
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         known += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
