@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from driftway.learners.engine.user_cache import user_cache
-from driftway.workbench.broker.maven import INSTALL, maven, with_dependencies
+from driftway.workbench.broker.maven import INSTALL, download, maven, with_dependencies
 from driftway.worker.errors import Failure, UsageFailure
 
 KAFKA_VERSION = "4.4.0"
@@ -147,7 +147,7 @@ def _download(repository: Path, progress: Progress) -> Iterator[Path]:
         artifacts = _artifacts(context)
         for number, artifact in enumerate(artifacts, 1):
             progress(f"{name}: downloading jar {number} of {len(artifacts)} (once, 45 MB)")
-            yield Path(artifact.resolve())
+            yield download(context, artifact)
 
 
 def _artifacts(context: Any) -> list[Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import logging
 import os
 import ssl
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from driftway.worker.errors import DISK_FULL, Failure
 
 INSTALL = "pip install 'driftway[local]'"
 
+SECONDS = 30
+"""For the answer with a digest."""
 BUNDLES = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
 """Environment variables that set the certificates trusted by `requests`, which jgo uses."""
 
@@ -66,6 +70,27 @@ def with_dependencies(context: Any, artifact: str) -> list[Any]:
     direct = [context.create_dependency(dataclasses.replace(one, scope="compile")) for one in coordinates]
     inputs, transitive = context.resolver.resolve(direct)
     return [one.artifact for one in (*inputs, *(dep for dep in transitive if dep.scope in {"compile", "runtime"}))]
+
+
+def download(context: Any, artifact: Any) -> Path:
+    """Download an artifact, and compare it with the digest that its repository publishes beside it; jgo only warns.
+
+    Raises
+    ------
+    Failure
+        They differ.
+    """
+    import requests
+
+    jar = Path(artifact.resolve())
+    for url in context.remote_repos.values():
+        answer = requests.get(f"{url}/{artifact.component.path_prefix.as_posix()}/{jar.name}.sha1", timeout=SECONDS)
+        if answer.status_code == HTTPStatus.OK:
+            found = hashlib.sha1(jar.read_bytes(), usedforsecurity=False).hexdigest()
+            if answer.text.split()[:1] != [found]:
+                raise Failure(f"{jar.name} is not the file whose digest {url} publishes: its SHA-1 is {found}")
+            break
+    return jar
 
 
 @contextlib.contextmanager

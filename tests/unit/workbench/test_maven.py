@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import ssl
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from driftway.workbench.broker.maven import BUNDLES, maven
+from driftway.workbench.broker.maven import BUNDLES, download, maven
 from driftway.worker.errors import Failure
 from tests.support.secured_kafka import HOST, make_certificates
 
@@ -27,7 +29,7 @@ def repository(folder: Path) -> Iterator[str]:
     """Serve `folder` with a certificate that is unknown to clients which trust certifi's alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")
-    server = HTTPServer((HOST, 0), QuietHandler)
+    server = HTTPServer((HOST, 0), partial(QuietHandler, directory=folder))
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -72,3 +74,27 @@ def ask(url: str, folder: Path) -> None:
 
     with maven(folder / "kept", "a jar"):
         assert requests.get(url, timeout=5).status_code == 200
+
+
+def test_a_jar_that_differs_from_its_published_digest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_certificates(tmp_path, "server")
+    monkeypatch.setenv(BUNDLES[0], str(tmp_path / "ca.pem"))
+    jar = tmp_path / "org" / "one" / "1" / "one-1.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"jar")
+    published = jar.with_name("one-1.jar.sha1")
+    with repository(tmp_path) as url:
+
+        def downloaded(kept: str) -> Path:
+            with maven(tmp_path / kept, "a jar") as context:
+                context.remote_repos = {"own": url}
+                return download(context, context.project("org", "one").at_version("1").artifact())
+
+        assert downloaded("unpublished").read_bytes() == b"jar"
+        published.write_text(f"{hashlib.sha1(b'jar').hexdigest()}  one-1.jar\n")
+        assert downloaded("published").read_bytes() == b"jar"
+        published.write_text(hashlib.sha1(b"another").hexdigest())
+        with pytest.raises(Failure, match=r"^one-1.jar is not the file whose digest https://.* publishes"):
+            downloaded("another")
