@@ -9,6 +9,7 @@ import pytest
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import AT_LEAST_ONCE
 from driftway.worker.wire.codec import PACKED
+from tests.broker.test_compacted_input import configure
 from tests.broker.test_models import (
     ADOPTED_AT,
     CHALLENGER,
@@ -23,7 +24,7 @@ from tests.broker.test_models import (
 from tests.broker.test_policies import learn
 from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, create_topic
+from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
@@ -133,3 +134,23 @@ def test_past_states_and_explanations_have_the_models_of_their_plan(kafka: str) 
     assert listed.code == 0, listed
     found = json.loads(listed.stdout)["partitions"][0]["found"]
     assert [one["taken_at"] for one in found if one["kind"] == "plan"] == [200, 350, 450]
+
+
+@pytest.mark.slow
+def test_a_prediction_before_the_only_snapshot_is_explained_although_models_were_changed_since(kafka: str) -> None:
+    """Compaction has removed the older snapshots; the topic of plans has the models with which the group began."""
+    scenario = new_scenario(kafka)
+    snapshots = f"{scenario.prefix}.snapshots"
+    configure(scenario, snapshots, min_compaction_lag_ms="0", max_compaction_lag_ms="500")
+
+    def only_one_is_left() -> bool:
+        produce(kafka, snapshots, [b"new segment"], keys=[b"filler"])
+        return sum(record.key == b"0.0" for record in read_all(kafka, snapshots)) == 1
+
+    await_until(only_one_is_left, 120, "older snapshots are gone", poll=2.0)
+    for offset in (90, 230):
+        done = driftway("explain", *scenario.options, "--partition", "0", "--offset", str(offset), "--json")
+        assert done.code == 0, done
+        found = json.loads(done.stdout)
+        assert found["rebuilt_from"] == f"the history's start and {offset} records"
+        assert found["emitted"]["verdict"] == "same"

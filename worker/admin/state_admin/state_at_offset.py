@@ -28,9 +28,9 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import PlanAdoption
+from driftway.worker.state.plans.model_plan import FIRST, PlanAdoption
 from driftway.worker.state.plans.plan_run import PlanRun
-from driftway.worker.state.plans.plan_topic import with_state
+from driftway.worker.state.plans.plan_topic import known_plans, with_state
 from driftway.worker.state.snapshot import first_difference
 from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
@@ -176,8 +176,12 @@ def _from_start(
     file = read_snapshot(source, first.pointer)
     settings, given = file.settings(source.form), source.settings.model.warm
     if file.plan is not None:
-        reason = "its models were changed before its first snapshot, and the earlier models are not known"
-        raise _refusal(source, offset, reason, first, notes)
+        with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
+            plans = known_plans(reader, source.settings, Deadline(ASK_SECONDS), lambda _: None)
+        if not plans or plans[0].number != FIRST:
+            reason = "its models were changed before its first snapshot, and the earlier models are not known"
+            raise _refusal(source, offset, reason, first, notes)
+        settings = plans[0].applied_to(settings)
     if settings.warm is not None:
         if given is None or given.digest != settings.warm.digest:
             reason = f"its history began with model file {settings.warm.digest}, which --warm-start must name"
@@ -187,14 +191,16 @@ def _from_start(
     _require_records(source, known, history, CountedState(began, InputRead(began)), first.state_offset)
     schema = file.saved.schema
     fixed = [schema.n_features] if schema is not None and schema.names is None else []
-    for n_features in (None, *fixed):  # the workers may have had --features
+
+    def learned(n_features: int | None, end: int) -> tuple[Model, int]:
         model = Model(replace(settings, n_features=n_features), source.partition)
         model.continue_as(known.form)
-        model, relearned = advance(source, model, began, offset, bars)
-        state = model.save()
-        model, _ = advance(source, model, offset, first.state_offset, bars, began)
+        return advance(source, model, began, end, bars, adoptions=history.adoptions)
+
+    for n_features in (None, *fixed):  # the workers may have had --features
+        model, _ = learned(n_features, first.state_offset)
         if first_difference(file.saved, model.save()) is None:
-            model.load(state)
+            model, relearned = learned(n_features, offset)
             return RebuiltState(model, offset, None, began, relearned, notes)
     raise _refusal(source, offset, f"its learners did not start empty at {began}, or skipped rows", first, notes)
 
