@@ -17,6 +17,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanAdoption
@@ -26,11 +27,11 @@ from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
-from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
-from tests.broker.test_snapshot_damage import flipped, last_commit, point
+from tests.broker.test_policies import CANNOT_RESTORE, commit, delete_before, learn, refused
+from tests.broker.test_snapshot_damage import flipped, last_commit
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, create_topic, empty, produce, read_all
+from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 from tests.unit.worker.rows import untested
@@ -227,7 +228,8 @@ def joined(kafka: str, *more: str) -> FaultScenario:
 
 def damage(scenario: FaultScenario, first: int) -> None:
     """Damage all snapshots from input offset `first` on, as if the topic's disk had lost these blocks."""
-    topic, committed = f"{scenario.prefix}.snapshots", last_commit(scenario)[0]
+    topic, (committed, pointer) = f"{scenario.prefix}.snapshots", last_commit(scenario)
+    _, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
     written = read_all(scenario.bootstrap, topic)
     empty(scenario.bootstrap, topic, 1)
     keys, values, state_offsets = list[bytes | None](), list[bytes | None](), list[int]()
@@ -239,7 +241,12 @@ def damage(scenario: FaultScenario, first: int) -> None:
         state_offsets += [header.state_offset] if header is not None else []
     produce(scenario.bootstrap, topic, values, keys=keys)
     last = [record.offset for record in read_all(scenario.bootstrap, topic) if record.key == b"0.0"][-1]
-    point(scenario, committed, Pointer(last, 1, state_offsets[-1]))
+    moved = Pointer(last, 1, state_offsets[-1])
+    for value in [record.value for record in written if record.key == b"0.position"][-1:]:
+        produce(
+            scenario.bootstrap, topic, [replace(CommitRecord.parse(value), pointer=moved).write()], keys=[b"0.position"]
+        )
+    commit(scenario, committed, metadata.replace(pointer.text(), moved.text()))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from driftway.worker.settings import AT_LEAST_ONCE
+from driftway.worker.settings import AT_LEAST_ONCE, EXACTLY_ONCE, FAIL, REPLAY
 from driftway.worker.wire.codec import PACKED
 from tests.broker.test_compacted_input import configure
 from tests.broker.test_models import (
@@ -21,8 +21,9 @@ from tests.broker.test_models import (
     history,
     require_expected,
 )
-from tests.broker.test_policies import learn
-from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
+from tests.broker.test_models_relearned import damage
+from tests.broker.test_policies import delete_before, learn, refused
+from tests.broker.test_snapshot_damage import flipped, last_commit, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
@@ -32,13 +33,13 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 """Settings of a snapshot topic that keeps older snapshots while a test runs."""
 
 
-def new_scenario(kafka: str, partitions: int = 1, rows: int = ROWS) -> FaultScenario:
+def new_scenario(kafka: str, *more: str) -> FaultScenario:
     """A group at row 300 that has added a challenger at 200."""
-    scenario = FaultScenario(kafka, partitions=partitions, rows=rows)
-    create_topic(kafka, f"{scenario.prefix}.snapshots", partitions, **KEEPS_ALL)
-    learn(scenario, 0, 100, *PLAIN)
-    change(scenario, "add", CHALLENGER, at=[200] * partitions)
-    learn(scenario, 100, 300, *PLAIN)
+    scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{scenario.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(scenario, 0, 100, *PLAIN, *more)
+    change(scenario, "add", CHALLENGER, at=[200])
+    learn(scenario, 100, 300, *PLAIN, *more)
     return scenario
 
 
@@ -58,6 +59,49 @@ def test_a_restore_from_an_older_snapshot_relearns_across_a_change_of_models(kaf
     replaced(scenario, {0: damaged})
     learn(scenario, 500, 600, *PLAIN)
     require_expected(scenario, 600)
+
+
+def with_another_champion(kafka: str, *more: str) -> FaultScenario:
+    """A group at row 500 whose challenger was promoted at 400, with the newest snapshot there."""
+    scenario = new_scenario(kafka, *more)
+    change(scenario, "promote", CHALLENGER, at=[400])
+    with Driftway(
+        *scenario.worker(*PLAIN, "--snapshot-rows", "1000000", "--snapshot-interval", "1000", *more)
+    ) as victim:
+        scenario.fill(300, 400)
+        victim.await_text("plan taken partition=0 plan=3")
+        scenario.fill(400, 500)
+        await_until(lambda: last_commit(scenario)[0] == 500, 30, "all committed")
+        victim.kill()
+    return scenario
+
+
+@pytest.mark.parametrize("guarantee", slow_but([AT_LEAST_ONCE], [AT_LEAST_ONCE, EXACTLY_ONCE]))
+def test_a_plan_is_known_although_the_snapshot_of_its_offset_is_damaged(kafka: str, guarantee: str) -> None:
+    more = "--guarantee", guarantee
+    scenario = with_another_champion(kafka, *more)
+    damage(scenario, 400)
+    summary = learn(scenario, 500, 600, *PLAIN, *more)
+    assert "relearning from the older snapshot at offset 300" in summary
+    require_expected(scenario, 600)
+
+
+@pytest.mark.parametrize("policy", slow_but([REPLAY], [FAIL, REPLAY]))
+def test_a_relearned_log_changes_its_models_where_it_did_before(kafka: str, policy: str) -> None:
+    scenario = with_another_champion(kafka)
+    damage(scenario, 0)
+    learn(scenario, 500, 600, *PLAIN, "--on-restore-failure", policy)
+    require_expected(scenario, 600)
+
+
+def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka: str) -> None:
+    """Other models would predict: those of the options."""
+    scenario = with_another_champion(kafka)
+    damage(scenario, 0)
+    topic = f"{scenario.prefix}.snapshots"
+    delete_before(scenario, topic, 1 + max(one.offset for one in read_all(kafka, topic) if one.key == b"0.plan.3"))
+    sentence = refused(scenario, *PLAIN)
+    assert f"no older one can be used: {topic} no longer says where plan 3 was taken" in sentence
 
 
 @pytest.mark.slow
@@ -111,6 +155,7 @@ def test_models_change_with_other_guarantees_and_formats(kafka: str, more: tuple
     change(scenario, "promote", CHALLENGER, at=[250])
     learn(scenario, 100, 200, *PLAIN, *more)
     learn(scenario, 200, 300, *PLAIN, *more)
+    assert [plan["taken_at"] for plan in history(scenario)] == [{}, {"0": 150}, {"0": 250}]
     done = audit(scenario)
     assert done.code == 0, done
 

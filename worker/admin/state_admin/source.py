@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from confluent_kafka import Consumer
+
 from driftway.learners.spec import Spec
 from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, counted, last_record
 from driftway.worker.errors import Failure, UsageFailure, no_topic
@@ -15,11 +17,12 @@ from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import present_topics
 from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.commit_record import is_at_least_once
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
 from driftway.worker.state.plans.model_plan import FIRST
-from driftway.worker.state.snapshot import DamagedSnapshot
+from driftway.worker.state.snapshot import DamagedSnapshot, read_snapshot_header
 from driftway.worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
@@ -137,9 +140,26 @@ def find_partitions(
             labels = "" if last is None else last.labels or ""
             aside, pointer = 0 if last is None else last.set_aside_from, Pointer.parse(metadata)
             read, plan = counted(last, metadata), FIRST if last is None else last.plan
+            if pointer is not None and is_at_least_once(metadata):
+                plan = _plan_of_snapshot(reader, settings, p, pointer, deadline)
             place = settings, p, low, high, committed
             found.append(GroupPartition(*place, pointer, end, labels, form, read, aside, plan))
     return found
+
+
+def _plan_of_snapshot(
+    reader: Consumer, settings: WorkerSettings, partition: int, pointer: Pointer, deadline: Deadline
+) -> int:
+    """The number of a snapshot's plan; of the first if it cannot be read. Where a plan is taken, a snapshot is written.
+
+    At-least-once has no commit record, which would say it.
+    """
+    try:
+        (chunk,) = read_chunks(reader, settings.topics.snapshots, partition, replace(pointer, chunks=1), deadline)
+    except DamagedSnapshot:
+        return FIRST
+    header = read_snapshot_header(chunk)
+    return FIRST if header is None or header.plan is None else header.plan.number
 
 
 def read_snapshot(source: GroupPartition, pointer: Pointer) -> ModelFile:

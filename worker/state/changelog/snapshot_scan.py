@@ -89,10 +89,14 @@ class SnapshotScan:
         The partition.
     least, most : int
         Lowest and highest input offset of a usable state, both included.
+    committed : int or None
+        Offset of the snapshot that the last commit names: nothing was committed in a history that a mark behind it
+        begins, so the scan ends there. None: every mark counts.
     """
 
-    def __init__(self, partition: int, least: int, most: int) -> None:
+    def __init__(self, partition: int, least: int, most: int, committed: int | None = None) -> None:
         self.partition, self.least, self.most = partition, least, most
+        self._committed, self._over = committed, False
         self.history_start: int | None = None
         """Input offset at which the current history began, from the last mark; None without one."""
         self.newest: tuple[Pointer, InputRead] | None = None
@@ -111,6 +115,10 @@ class SnapshotScan:
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Process the next record."""
+        if is_mark_key(key, self.partition) and self._committed is not None and offset > self._committed:
+            self._over = True
+        if self._over:
+            return
         if is_mark_key(key, self.partition):
             start = read_mark(value)
             self.history_start = UNKNOWN if start is None else start

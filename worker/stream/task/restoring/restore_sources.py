@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Self
 
 from driftway.worker.errors import CannotRestore, plural
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
+from driftway.worker.settings import EARLIEST, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION
@@ -156,7 +157,7 @@ class RestoreSources:
         began = self._scan_older().history_start
         if began is None and self.context.settings.start in (EARLIEST, 0):
             began = 0
-        if self.context.settings.on_restore_failure != FAIL or not self.low == began == 0:
+        if self.context.settings.on_restore_failure == RESET or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
         return self._with_adoptions(
@@ -239,29 +240,37 @@ class RestoreSources:
         return found.model, None if found.header is None else found.header.read
 
     def _with_adoptions(self, found: RestoreResult) -> RestoreResult | None:
-        """Add the adoptions of later plans; None if what one of their models began with is gone."""
+        """Add the adoptions of later plans; None if one of them, or what its models began with, is gone."""
         number, known = FIRST if found.model is None else found.model.plan.number, self._scan_older().adoptions
         later = [adoption for adoption in known.values() if adoption.plan.number > number]
         relearned = [adoption for adoption in later if adoption.relearned is not None]
         low = self.context.log_begins(self.low) if relearned else MergePosition(0, 0)
-        if gone := next(filter(None, (adoption.why_gone(low) for adoption in relearned)), ""):
+        reasons = self._why_unknown(number, known), *(adoption.why_gone(low) for adoption in relearned)
+        if gone := next(filter(None, reasons), ""):
             self.gone = f"; no older one can be used: {gone}"
         adoptions = None if gone or (relearned and self.unlearnable) else self.context.with_states(later)
         return None if adoptions is None else replace(found, adoptions=adoptions)
 
+    def _why_unknown(self, number: int, known: Collection[int]) -> str:
+        """Say which plan after plan `number` the partition took at an offset that is no longer known, or nothing.
+
+        A partition may have skipped plans, but not the last commit's.
+        """
+        newest = FIRST if self.last.record is None else self.last.record.plan
+        lost = [plan for plan in range(number + 1, newest + 1) if plan not in known]
+        if not lost or (lost[-1] != newest and not self.records_deleted):
+            return ""
+        return f"{self.context.settings.topics.snapshots} no longer says where plan {lost[-1]} was taken"
+
     def _scan_older(self) -> SnapshotScan:
-        """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
+        """Scan the snapshot topic, once, for other snapshots than the pointer's."""
         if self.scan is None:
-            least = 0 if self.recreated else self.low
-            # The record of a plan's adoption stands behind the snapshot that was written where it was adopted.
-            planned = self.last.record is not None and self.last.record.plan > FIRST
-            before = None if self.pointer is None or planned else self.pointer.first
-            self.scan = self.scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
+            least, newest = 0 if self.recreated else self.low, None if self.pointer is None else self.pointer.first
+            self.scan = self.scan_topic(SnapshotScan(self.context.partition, least, self.committed, newest))
         return self.scan
 
-    def scan_topic(self, scan: SnapshotScan, before: int | None = None) -> SnapshotScan:
-        """Scan the snapshot topic, up to its offset `before` if that is given."""
+    def scan_topic(self, scan: SnapshotScan) -> SnapshotScan:
+        """Scan the snapshot topic."""
         context, topic = self.context, self.context.settings.topics.snapshots
         first, end = watermarks(context.reader, topic, context.partition, context.deadline)
-        end = end if before is None else min(end, before)
         return scan_snapshots(context.reader, topic, first, end, scan, context.deadline)
