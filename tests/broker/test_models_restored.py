@@ -18,11 +18,12 @@ from tests.broker.test_models import (
     ROWS,
     audit,
     change,
+    expected,
     history,
     require_expected,
 )
 from tests.broker.test_models_relearned import damage
-from tests.broker.test_policies import delete_before, learn, refused
+from tests.broker.test_policies import commit, delete_before, learn, refused
 from tests.broker.test_snapshot_damage import flipped, last_commit, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, produce, read_all
@@ -92,6 +93,16 @@ def test_a_relearned_log_changes_its_models_where_it_did_before(kafka: str, poli
     damage(scenario, 0)
     learn(scenario, 500, 600, *PLAIN, "--on-restore-failure", policy)
     require_expected(scenario, 600)
+
+
+def test_an_offset_that_was_set_back_is_predicted_again_by_the_models_of_that_time(kafka: str) -> None:
+    scenario = with_another_champion(kafka)
+    damage(scenario, 0)
+    commit(scenario, 350)
+    learn(scenario, 500, 600, *PLAIN, "--on-restore-failure", REPLAY)
+    predictions, _ = expected(scenario, 0, 600)
+    found = [one.value for one in read_all(kafka, f"{scenario.prefix}.predictions")]
+    assert found == predictions[:500] + predictions[350:]
 
 
 def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka: str) -> None:

@@ -118,6 +118,15 @@ class RestoreSources:
         """Whether the input topic was deleted and recreated since the last commit; False if ids are not known."""
         return self.last.input_read.recreated(self.context.ids.input) is not None
 
+    @property
+    def _replays_plans(self) -> bool:
+        """Whether `--on-restore-failure replay` relearns up to an offset set by hand in a group with plans of models.
+
+        The models then change where they did before.
+        """
+        planned = self.last.record is not None and self.last.record.plan > FIRST
+        return planned and self.last.moved and self.context.settings.on_restore_failure == REPLAY
+
     def from_pointer_or_fallback(self) -> RestoreResult:
         """Load the snapshot that the pointer names, or fall back if it cannot be used."""
         try:
@@ -125,7 +134,7 @@ class RestoreSources:
         except BadSnapshot as error:
             reason, damaged = str(error), isinstance(error, DamagedSnapshot)
         found = None
-        if damaged:
+        if damaged or self._replays_plans:
             found = self.from_older_snapshot(reason) or self.from_log_start(reason)
         return found or self.by_policy(reason)
 
