@@ -36,7 +36,7 @@ def choose(sources: RestoreSources, missing: MissingOutputs | None, in_memory_of
         A policy refuses.
     """
     last, end = sources.last, sources if missing is None else replace(sources, committed=missing.until)
-    shares = sources.context.settings.topics.shares
+    shares, snapshots = sources.context.settings.topics.shares, sources.context.settings.topics.snapshots
     if last.unreadable is not None:
         found = sources.by_policy(last.unreadable)
     elif sources.recreated:
@@ -45,7 +45,8 @@ def choose(sources: RestoreSources, missing: MissingOutputs | None, in_memory_of
         found = _without_offset(sources)
     elif sources.context.transactions is not None and last.in_transaction and last.record is None:
         found = sources.by_policy(
-            f"offset {last.offset} was committed by a worker, but its own log has no record of it"
+            f"offset {last.offset} was committed by a worker, but {snapshots} has no record of it (another "
+            "--output-prefix?)"
         )
     elif missing is not None and shares in missing.present:
         found = end.by_policy(
