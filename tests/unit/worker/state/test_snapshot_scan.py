@@ -98,6 +98,16 @@ def test_a_mark_ends_the_old_history() -> None:
     assert (search.candidates, search.history_start) == ([], UNKNOWN)
 
 
+def test_a_history_in_which_nothing_was_committed_is_not_searched() -> None:
+    """At-least-once writes snapshots without a transaction, so one may follow the mark."""
+    search, model = SnapshotScan(3, 0, 1000, committed=5), learned()
+    at = written(search, written(search, 3, blob_of(model, 100)), blob_of(model, 200))
+    search.take(at, mark_key(3), b"200")
+    written(search, at + 1, blob_of(model, 200))
+    assert search.history_start is None
+    assert search.candidates == [Pointer(5, 1, 200), Pointer(3, 1, 100)]
+
+
 def test_few_positions_are_kept_however_many_snapshots_there_are() -> None:
     search, model, at = SnapshotScan(3, 0, 10_000), learned(), 0
     for offset in range(500):
