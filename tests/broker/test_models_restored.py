@@ -115,6 +115,17 @@ def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka:
     assert f"no older one can be used: {topic} no longer says where plan 3 was taken" in sentence
 
 
+def test_an_audit_begins_where_a_log_was_relearned_without_the_plans(kafka: str) -> None:
+    """The models of plan 1 continue, and those of other plans wrote the earlier outputs."""
+    scenario = with_another_champion(kafka)
+    topic = f"{scenario.prefix}.snapshots"
+    delete_before(scenario, topic, 1 + max(one.offset for one in read_all(kafka, topic)))
+    learn(scenario, 500, 600, *PLAIN, "--on-restore-failure", REPLAY)
+    learn(scenario, 600, 700, *PLAIN)
+    done = audit(scenario)
+    assert done.code == 0, done
+
+
 @pytest.mark.slow
 def test_partitions_that_move_apply_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""

@@ -91,7 +91,8 @@ def restore(
             found = with_rounds(found, sources)
         if settings.label_topic:
             found = with_labels(found, sources)
-        if last.moved and (last.record is None or not settings.label_topic):  # recorded orders keep their offsets
+        others = last.moved or _relearns_without_plans(context, found)
+        if others and (last.record is None or not settings.label_topic):  # recorded orders keep their offsets
             found = replace(found, new_topic=True)
         if found.new_topic:
             _begin_outputs(context)
@@ -99,6 +100,12 @@ def restore(
             _begin_history(context, found)
         found = replace(found, emitted=_emitted_before(context, found, last))
         return _with_counts(_with_offsets(context, found, sources), sources)
+
+
+def _relearns_without_plans(context: RestoreContext, found: RestoreResult) -> bool:
+    """Whether the options' models relearn rows that models of plans may have predicted."""
+    relearns = found.history_start is not None and not found.keeps_learned and found.history_start < found.committed
+    return relearns and context.partitions_of(context.settings.topics.models) > 0
 
 
 def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
