@@ -90,8 +90,8 @@ class SnapshotScan:
     least, most : int
         Lowest and highest input offset of a usable state, both included.
     committed : int or None
-        Offset of the snapshot that the last commit names: nothing was committed in a history that a mark behind it
-        begins, so the scan ends there. None: every mark counts.
+        Offset of the snapshot that the last commit names: only earlier ones are found, and nothing was committed in a
+        history that a mark behind it begins, so the scan ends there. None: every snapshot and mark counts.
     """
 
     def __init__(self, partition: int, least: int, most: int, committed: int | None = None) -> None:
@@ -143,7 +143,8 @@ class SnapshotScan:
             return
         pointer = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
         self.newest = pointer, group.header.read
-        if self.least <= pointer.state_offset <= self.most:
+        earlier = self._committed is None or pointer.first < self._committed
+        if earlier and self.least <= pointer.state_offset <= self.most:
             self._found = [*self.candidates[: MAX_CANDIDATES - 1], pointer]
 
 

@@ -105,7 +105,7 @@ def test_a_history_in_which_nothing_was_committed_is_not_searched() -> None:
     search.take(at, mark_key(3), b"200")
     written(search, at + 1, blob_of(model, 200))
     assert search.history_start is None
-    assert search.candidates == [Pointer(5, 1, 200), Pointer(3, 1, 100)]
+    assert search.candidates == [Pointer(3, 1, 100)]
 
 
 def test_few_positions_are_kept_however_many_snapshots_there_are() -> None:
