@@ -62,14 +62,13 @@ KIN_OF_MORE = (
 """Registered learners that are closest to experts of `auto`."""
 
 NOTES = {
-    ("electricity", 336): "a week late. The weights follow whom one should have believed a week ago",
     ("sea", 5000): "two fifths of a concept late. After each change 5,000 rows are judged by what experts said "
     "who knew the old concept only; by the time that they have learned the new one, the mixture has learned not to "
     "believe them",
     ("occupancy", 100): "labels come in runs: of 1 of up to 284 rows, of 0 of up to 3,758. A run that most experts "
     "got wrong moves the weights, and the next run is another one. Late labels count less if their residuals are alike "
-    "(docs/decisions/0090); without that, it would be 2.0 below",
-    ("occupancy", 500): "the same; without that decision it would be 3.0 below",
+    "(docs/decisions/0090); before that, it was 2.0 below",
+    ("occupancy", 500): "the same; it was 3.0 below before",
     ("usenet1", 50): "1,500 rows, of which only the labels' order tells the next one: `after_run` knows it from "
     "row 150 on, and by the labels that had come `auto` believed it from row 600 on. No-change is that good by chance: "
     "labels go round every 3 rows, and the last one that is known stands 51 rows back",
