@@ -21,13 +21,13 @@ FOUND = {
     "four do not hold: three by at most 0.14 points, and one by 5 % of the error.",
     "auto-ablation.md": "Each family of experts in `auto` helps on some streams: without forests it loses up to 3.0 "
     "points of accuracy, without nearest neighbours up to 3.6, and without the history of labels up to 68 points. "
-    "Pausing the forests while they do not help loses at most 0.1 points and saves up to 52 % of the time.",
+    "Pausing the forests while they do not help loses at most 0.1 points and saves up to 44 % of the time.",
     "cluster-standstill.md": "After a broker fails, Driftway has no predictions for a shorter time than Kafka "
     "Streams with its defaults in 21 of 26 rounds, and for a longer time than tuned Kafka Streams in 17 of 26, "
     "mostly by a second. None of them predicted a row twice or left one out.",
     "coverage.md": "In all 120 runs the coverage was within 1 point of its level, and in the worst 1,000 rows within "
     "5 points, also under drift. If labels are 100 rows late, the worst window is typically 5 to 8 points off, and "
-    "if they are 1,000 rows late, 28 to 41 points.",
+    "if they are 1,000 rows late, 27 to 41 points.",
     "d-odm.md": "8 of the 13 printed accuracies of D-ODM hold. In our ranks over 13 data sets D-ODM is second to "
     "SVM-win, and the difference is not significant.",
     "dfop.md": "24 of the 26 printed accuracies that we checked hold. DFOP has the best mean rank over 13 data sets, "
