@@ -24,7 +24,7 @@ from driftway.learners.auto.forests import class_forest, of_classes
 from driftway.learners.auto.forests.of_classes import ClassForests
 from driftway.learners.auto.forests.usage import PATIENCE, with_forests
 from driftway.learners.auto.label_history import LabelHistory
-from driftway.learners.auto.mixing import SUREST, MixingState, mix, update_mixing
+from driftway.learners.auto.mixing import SUREST, MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
@@ -105,7 +105,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "H": H,
         "E": E,
         "M": 2 * E,
-        "o": E * C + label_history.EXPERTS + of_classes.FORESTS * K * asked.forests + 2 * K * asked.values,
+        "o": label_history.EXPERTS + C * (E + of_classes.FORESTS * asked.forests + 2 * asked.values),
         **of_classes.sizes(n, K, asked.forests),
         **value_weights.sizes(n, C, asked.values),
     }
@@ -136,13 +136,10 @@ def begin(state: State, seed: int) -> None:
     np.fill_diagonal(state["mixing.P"], mixing.FIRST)
     for P in state["filters.P"]:
         np.fill_diagonal(P, second_order.FIRST)
-    for name in ("mixing", "alone"):
+    for name in ("forests.mixing", "forests.alone", "values.mixing"):
         for field_name in ("weight", "share"):
-            state[f"forests.{name}.{field_name}"][:1] = 1.0  # the first mixture's score as it is
-        np.fill_diagonal(state[f"forests.{name}.P"], mixing.FIRST)
-    for field_name in ("weight", "share"):
-        state[f"values.mixing.{field_name}"][:1] = 1.0
-    np.fill_diagonal(state["values.mixing.P"], mixing.FIRST)
+            state[f"{name}.{field_name}"][:1] = 1.0  # the score of the mixture before it, as it is
+        np.fill_diagonal(state[f"{name}.P"], mixing.FIRST)
     state["forests.usage.fails"][0] = PATIENCE - 3
     for place, name in enumerate(ClassForests._fields[: of_classes.FORESTS]):
         seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
@@ -224,19 +221,14 @@ def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None
 @fragment
 def cache_prediction(cached_prediction: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Cache the experts' scores of a row and its label contexts. Shapes: cached_prediction f4[o]."""
-    raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
-    place = 0
-    for e in range(E):
-        # Only differences matter: one number suffices for two classes.
-        for c in range(0 if K > 2 else 1, K):
-            cached_prediction[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
-            place += 1
+    place = cache_scores(memory.mixing.raw, 0, True, cached_prediction, 0)
     after_run, after_past = label_history.current_contexts(memory.history)
     cached_prediction[place], cached_prediction[place + 1] = after_run, after_past
+    place += label_history.EXPERTS
     if p.forests:
-        of_classes.cache(memory.forests, cached_prediction, place + label_history.EXPERTS)
+        place = of_classes.cache(memory.forests, cached_prediction, place)
     if p.values:
-        value_weights.cache(memory.values, cached_prediction)
+        value_weights.cache(memory.values, cached_prediction, place)
 
 
 @fragment
@@ -255,25 +247,23 @@ def learn_delayed(
     whose labels are delayed as well. Shapes: cached_prediction f4[o].
     """
     raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
-    if p.values:
-        value_weights.learn_delayed(memory.values, x, memory.z, memory.S, y, cached_prediction)
-    place = 0
     for e in range(E):
         for c in range(K):
             now[e, c] = raw[e, c]
-            if K > 2 or c > 0:
-                raw[e, c] = cached_prediction[place]
-                place += 1
-            else:
-                raw[e, c] = 0.0
+    contexts = restore_scores(raw, 0, cached_prediction, 0)
+    after_run, after_past = int(cached_prediction[contexts]), int(cached_prediction[contexts + 1])
     mix(memory.mixing, memory.S, SUREST)
     update_mixing(memory.mixing, memory.S, y, True)
     for e in range(E):
         for c in range(K):
             raw[e, c] = now[e, c]
+    place = contexts + label_history.EXPERTS
     if p.forests:
-        of_classes.learn_delayed(memory.forests, memory.S, y, cached_prediction, place + label_history.EXPERTS)
-    label_history.count_at(y, int(cached_prediction[place]), int(cached_prediction[place + 1]), memory.history)
+        place = of_classes.learn_delayed(memory.forests, memory.S, y, cached_prediction, place)
+    if p.values:
+        value_weights.update_delayed(memory.values, memory.S, y, cached_prediction, place)
+        value_weights.teach(memory.values, x, memory.z, y)
+    label_history.count_at(y, after_run, after_past, memory.history)
     label_history.advance(y, memory.history)
     teach(y, p, memory)
     follow(memory.bulk, x)

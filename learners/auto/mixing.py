@@ -7,6 +7,7 @@ the extended Kalman filter of `second_order`. The weights hardly drift, except w
 of many rows: experts that were right before a drift must not keep their weights.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from driftway.learners.auto.first_order import sigmoid
@@ -99,6 +100,33 @@ def count_of(mixing: MixingState, wrong: float) -> float:
         mixing.late.now[c] = wrong * mixing.by_class[c]
     rho = correlation(mixing.late)
     return 1.0 - rho * rho
+
+
+@kernel
+def cache_scores(raw: Array, first: int, said: bool, cached_prediction: Array, place: int) -> int:
+    """Cache what the experts from `first` on said of each class, NaN if they did not; return the place behind it.
+
+    Only differences matter: one number suffices for two classes. Shapes: raw f8[E, K], cached_prediction f4[o].
+    """
+    E, K = raw.shape
+    for e in range(first, E):
+        for c in range(0 if K > 2 else 1, K):
+            score = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
+            cached_prediction[place] = score if said else math.nan
+            place += 1
+    return place
+
+
+@kernel
+def restore_scores(raw: Array, first: int, cached_prediction: Array, place: int) -> int:
+    """Restore what `cache_scores` cached; return the place behind it. Shapes: raw f8[E, K], cached_prediction f4[o]."""
+    E, K = raw.shape
+    for e in range(first, E):
+        raw[e, 0] = 0.0
+        for c in range(0 if K > 2 else 1, K):
+            raw[e, c] = cached_prediction[place]
+            place += 1
+    return place
 
 
 @kernel

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.auto.first_order import sigmoid
-from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.others import lead_over_others
 from driftway.learners.auto.second_order import PROBIT
 from driftway.learners.contract import Array, Counts, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
-from driftway.learners.numeric.random import GOLDEN, MIX_1, MIX_2, SHIFT_27, SHIFT_30, SHIFT_31, Words
+from driftway.learners.numeric.random import GOLDEN, Words, mixed_bits
 from driftway.learners.numeric.vectors import dot
 
 NAMES = ("values",)
@@ -101,10 +101,8 @@ def is_used(values: ValueWeights, j: int) -> bool:
 @fragment
 def key_of(value: float, j: int) -> np.uint64:
     """Return a hash of a feature and its value, which is never 0."""
-    z = np.float64(value + 0.0).view(np.uint64) + np.uint64(j + 1) * GOLDEN  # -0.0 is 0
-    z = (z ^ (z >> SHIFT_30)) * MIX_1
-    z = (z ^ (z >> SHIFT_27)) * MIX_2
-    return np.uint64((z ^ (z >> SHIFT_31)) | ONE)
+    word = np.float64(value + 0.0).view(np.uint64)  # -0.0 is 0
+    return np.uint64(mixed_bits(word + np.uint64(j + 1) * GOLDEN) | ONE)
 
 
 @kernel
@@ -162,28 +160,22 @@ def learn(values: ValueWeights, x: Array, z: Array, S: Array, y: int) -> None:
     teach(values, x, z, y)
 
 
-@kernel
-def cache(values: ValueWeights, cached_prediction: Array) -> None:
-    """Cache both scores of a row at the end, NaN if there is only one. Shapes: cached_prediction f4[o]."""
-    raw, place = values.mixing.raw, cached_prediction.shape[0]
-    for e in range(raw.shape[0]):
-        for c in range(raw.shape[1]):
-            place -= 1
-            cached_prediction[place] = raw[e, c] if values.used[0] > 0.0 else math.nan
+@fragment
+def cache(values: ValueWeights, cached_prediction: Array, place: int) -> None:
+    """Cache both scores of a row from `place` on, NaN if there is only one. Shapes: cached_prediction f4[o]."""
+    cache_scores(values.mixing.raw, 0, values.used[0] > 0.0, cached_prediction, place)
 
 
 @kernel
-def learn_delayed(values: ValueWeights, x: Array, z: Array, S: Array, y: int, cached_prediction: Array) -> None:
-    """As `learn`, but the mixture is updated by the cached scores. Shapes: as in `learn`, cached_prediction f4[o]."""
-    raw, place = values.mixing.raw, cached_prediction.shape[0]
-    if not math.isnan(cached_prediction[place - 1]):
-        for e in range(raw.shape[0]):
-            for c in range(raw.shape[1]):
-                place -= 1
-                raw[e, c] = cached_prediction[place]
+def update_delayed(values: ValueWeights, S: Array, y: int, cached_prediction: Array, place: int) -> None:
+    """Update the mixture with class y by the scores cached from `place` on; `teach` learns the rest.
+
+    S is overwritten. Shapes: S f8[K], cached_prediction f4[o].
+    """
+    if not math.isnan(cached_prediction[place]):
+        restore_scores(values.mixing.raw, 0, cached_prediction, place)
         mix(values.mixing, S, SUREST)
         update_mixing(values.mixing, S, y, True)
-    teach(values, x, z, y)
 
 
 @kernel

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import kernel
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.engine.state import Array
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
@@ -35,9 +35,15 @@ def seed(state: Words, value: np.uint64) -> None:
     walk = np.uint64(value)
     for i in range(4):
         walk += GOLDEN
-        z = (walk ^ (walk >> SHIFT_30)) * MIX_1
-        z = (z ^ (z >> SHIFT_27)) * MIX_2
-        state[i] = z ^ (z >> SHIFT_31)
+        state[i] = mixed_bits(walk)
+
+
+@fragment
+def mixed_bits(word: np.uint64) -> np.uint64:
+    """Mix the bits of a word, as splitmix64 does: different words give different ones, each bit half the time."""
+    z = (word ^ (word >> SHIFT_30)) * MIX_1
+    z = (z ^ (z >> SHIFT_27)) * MIX_2
+    return np.uint64(z ^ (z >> SHIFT_31))
 
 
 @kernel

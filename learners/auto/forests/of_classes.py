@@ -13,8 +13,8 @@ from driftway.learners.auto.forests.binning import quantize
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED
 from driftway.learners.auto.forests.usage import Usage, judge
-from driftway.learners.auto.mixing import MixingState, mix, update_mixing
-from driftway.learners.contract import Array, kernel, part, scratch
+from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
+from driftway.learners.contract import Array, fragment, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
 NAMES = "forest_careful", "forest_moderate", "forest_eager"
@@ -92,34 +92,27 @@ def learn(forests: ClassForests, S: Array, y: int) -> None:
     teach(forests, y, mixed, update_mixing(forests.mixing, S, y, False) if mixed else 0.0, False)
 
 
-@kernel
-def cache(forests: ClassForests, cached_prediction: Array, place: int) -> None:
-    """Cache the forests' scores of a row from `place` on, NaN if they are not used. Shapes: cached_prediction f4[o]."""
-    raw = forests.mixing.raw
-    for e in range(1, raw.shape[0]):
-        for c in range(raw.shape[1]):
-            cached_prediction[place] = raw[e, c] if forests.usage.used[0] == 1 else math.nan
-            place += 1
+@fragment
+def cache(forests: ClassForests, cached_prediction: Array, place: int) -> int:
+    """Cache the forests' scores of a row from `place` on; return the place behind. Shapes: cached_prediction f4[o]."""
+    return cache_scores(forests.mixing.raw, 1, forests.usage.used[0] == 1, cached_prediction, place)
 
 
 @kernel
-def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Array, place: int) -> None:
-    """As `learn`, but the second mixture is updated by cached scores, if the forests were used then.
+def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Array, place: int) -> int:
+    """As `learn`, but the second mixture is updated by scores cached from `place` on, if the forests were used then.
 
-    S is the first mixture's score by cached ones. Shapes: S f8[K], cached_prediction f4[o],
-    the forests' from `place` on.
+    S is the first mixture's score by cached ones. Returns the place behind. Shapes: S f8[K], cached_prediction f4[o].
     """
     raw, mixed = forests.mixing.raw, not math.isnan(cached_prediction[place])
     for c in range(S.shape[0]):
         forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
+    behind = restore_scores(raw, 1, cached_prediction, place)
     if mixed:
-        for e in range(1, raw.shape[0]):
-            for c in range(raw.shape[1]):
-                raw[e, c] = cached_prediction[place]
-                place += 1
         mix(forests.mixing, S, SUREST)
     teach(forests, y, mixed, update_mixing(forests.mixing, S, y, True) if mixed else 0.0, True)
+    return behind
 
 
 @kernel

@@ -227,8 +227,8 @@ class Classes:
     def cache(self, z):
         """What the experts say of a row whose label is not known yet, and after which labels."""
         scores, said, both = self.said_of(z)
-        both = both and [[float(np.float32(s)) for s in S] for S in both]
-        return in_single_precision(scores), said and in_single_precision(said), both, self.experts[0].contexts()
+        scores, said, both = (said_by and in_single_precision(said_by) for said_by in (scores, said, both))
+        return scores, said, both, self.experts[0].contexts()
 
     def learn_late(self, z, y, cached):
         self.teach(z, int(y), *cached, late=True)
