@@ -118,15 +118,17 @@ def measure(kafka: str, rows: int, rate: float, rounds: int) -> dict[str, Any]:
                     taken = 2 * number - 1
                     # Rows that come meanwhile are relearned in further passes.
                     await_until(
-                        lambda n=taken: len(log_lines(worker, "plan taken")) >= n, WAIT_SECONDS, "it has joined"
+                        lambda n=taken: len(log_lines(worker, "plan adopted")) >= n, WAIT_SECONDS, "it has joined"
                     )
                     begun, done = (logged_at(log_lines(worker, event)[-1]) for event in ("relearning", "relearned"))
                     spans.append((quiet_until, begun, done))
                     change(place, "drop", CHALLENGER)
-                    await_until(lambda n=taken: len(log_lines(worker, "plan taken")) > n, WAIT_SECONDS, "it is dropped")
+                    await_until(
+                        lambda n=taken: len(log_lines(worker, "plan adopted")) > n, WAIT_SECONDS, "it is dropped"
+                    )
                 time.sleep(1.0)
             arrived = np.array(arrivals.arrived[rows:])
-        learned = [line["records"] for line in log_lines(worker, "plan taken") if "records" in line]
+        learned = [line["records"] for line in log_lines(worker, "plan adopted") if "records" in line]
         worker.terminate()
         worker.wait(60)
     due = paced.began + np.arange(len(arrived)) / rate

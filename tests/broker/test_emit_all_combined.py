@@ -82,7 +82,7 @@ def test_challenger_predictions_of_a_relearned_model_and_of_a_demoted_one_from_a
         scenario.fill(0, 400)
         auditor.await_all(400)
         change(scenario, "add", "arow", "--relearned")
-        worker.await_text("plan taken")
+        worker.await_text("plan adopted")
         scenario.fill(400, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()

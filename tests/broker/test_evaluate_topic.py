@@ -322,7 +322,7 @@ def test_a_group_with_shared_models_can_only_be_replayed_as_it_was(kafka: str, t
         assert lines == [value for p in range(2) for value in written(scenario, name, p)]
     assert any(json.loads(one.value or b"")["received"] for one in read_all(kafka, f"{scenario.prefix}.shares"))
     moved = json.loads(plans.read_text())
-    moved[1]["taken_at"]["1"] += 7
+    moved[1]["adopted_at"]["1"] += 7
     plans.write_text(json.dumps(moved), encoding="utf-8")
     done = evaluate(*place, "--plan", str(plans))
     assert (done.code, f"from offset 250 on, {scenario.topic}/1 had other models" in done.stderr) == (1, True), done

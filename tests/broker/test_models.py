@@ -111,8 +111,8 @@ def test_champion_and_challengers_change_at_the_planned_offsets(kafka: str) -> N
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
     first, *plans = history(scenario)
-    assert first["taken_at"] == {}
-    assert [tuple(plan["taken_at"].values()) for plan in plans] == ADOPTED_AT
+    assert first["adopted_at"] == {}
+    assert [tuple(plan["adopted_at"].values()) for plan in plans] == ADOPTED_AT
     assert [[model["learner"] for model in plan["models"]] for plan in plans] == [
         [LEARNER, CHALLENGER], [CHALLENGER, LEARNER], [CHANGED, LEARNER], [CHALLENGER, LEARNER], [CHALLENGER],
     ]  # fmt: skip
@@ -143,8 +143,8 @@ def test_outputs_are_exact_if_a_worker_is_killed_while_it_applies_plans(kafka: s
             assert worker.wait(60) == 0, worker.summary()
         auditor.await_all(2 * ROWS)
     _, second, third = history(scenario)
-    assert all(100 <= second["taken_at"][partition] <= at for partition, at in third["taken_at"].items()), second
-    assert third["taken_at"] == {"0": 500, "1": 600}
+    assert all(100 <= second["adopted_at"][partition] <= at for partition, at in third["adopted_at"].items()), second
+    assert third["adopted_at"] == {"0": 500, "1": 600}
     require_expected(scenario)
     done = audit(scenario)
     assert done.code == 0, done

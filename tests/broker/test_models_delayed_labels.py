@@ -185,5 +185,5 @@ def require_changes(scenario: LateScenario, changes: Sequence[tuple[str, ...]], 
     kill_and_replace(step, work, (NATIVE, PYTHON), scenario.feed(BEFORE), outputs, commits=9)
     end = 900 if scenario.label_topic else min(map(len, scenario.streams.values()))
     wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(changes))]
-    assert [list(plan["taken_at"].values()) for plan in scenario.history()[1:]] == wanted
+    assert [list(plan["adopted_at"].values()) for plan in scenario.history()[1:]] == wanted
     scenario.require_expected(end)

@@ -107,7 +107,7 @@ def test_outputs_are_exact_if_a_worker_is_killed_while_it_applies_other_features
             assert worker.wait(60) == 0, worker.summary()
             assert "the options differ from the plan; the plan applies" in worker.stderr
         auditor.await_all(2 * ROWS)
-    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
+    assert [tuple(plan["adopted_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
     require_undisturbed(scenario, "--learner", LEARNER, *PLAIN, *OPTIONS)
     require_past(scenario, tmp_path)
 
@@ -149,7 +149,7 @@ def test_a_model_that_cannot_continue_is_relearned_with_the_new_features(kafka: 
         assert f"{learner} cannot go on with other features: say with --begin" in refused.stderr
         change(scenario, "configure", "--add-feature", "d", "--begin", "relearned")
         change(scenario, "promote", learner)
-        await_until(lambda: worker.stderr.count("plan taken") == 3, 60, "the plans are applied")
+        await_until(lambda: worker.stderr.count("plan adopted") == 3, 60, "the plans are applied")
         scenario.fill(300, ROWS)
         await_until(
             lambda: len(read_all(kafka, f"{scenario.prefix}.predictions")) == ROWS, 60, "all rows are predicted"
@@ -158,7 +158,7 @@ def test_a_model_that_cannot_continue_is_relearned_with_the_new_features(kafka: 
         assert worker.wait(30) == 0, worker.summary()
     settings = ModelSettings((Spec.parse(learner),), events=EventSchema.parse("abcd"), accuracy_every=EVERY)
     whole = Model(settings, 0, scenario.group).advance(Records(0, *columns(scenario.events[0], 0)))
-    at = history(scenario)[3]["taken_at"]["0"]
+    at = history(scenario)[3]["adopted_at"]["0"]
     ours, theirs = (
         [plain(one or b"") for one in values]
         for values in (

@@ -75,7 +75,7 @@ def test_a_challenger_begins_from_a_file_that_no_worker_can_access(kafka: str, s
         with Driftway(*options, "--stop-at-end") as worker:
             assert worker.wait(60) == 0, worker.summary()
         auditor.await_all(2 * ROWS)
-    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(200, 250), (400, 500)]
+    assert [tuple(plan["adopted_at"].values()) for plan in history(scenario)[1:]] == [(200, 250), (400, 500)]
     assert history(scenario)[1]["models"][1] == {"learner": LARGE, "file": state.as_dict()}
     assert "(from file large.driftway)" in models(scenario, "show").stdout
     keys = [record.key for record in read_all(kafka, f"{scenario.prefix}.models")]

@@ -92,7 +92,7 @@ def test_detectors_window_and_accuracy_points_change_at_the_planned_offsets(kafk
         auditor.await_all(2 * ROWS)
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
-    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
+    assert [tuple(plan["adopted_at"].values()) for plan in history(scenario)[1:]] == [at for _, at in CHANGES]
     require_undisturbed(scenario)
 
 

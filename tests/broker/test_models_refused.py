@@ -141,7 +141,7 @@ def test_plans_that_a_worker_finds_invalid_are_skipped(kafka: str) -> None:
     assert "cannot be read" in summary
     for number in (3, 4, 5):
         assert f"plan passed over plan={number}" in summary or f"plan={number} offset" in summary, summary
-    assert [plan["taken_at"] for plan in history(scenario) if plan["taken_at"]] == [{"0": 150}, {"0": 250}]
+    assert [plan["adopted_at"] for plan in history(scenario) if plan["adopted_at"]] == [{"0": 150}, {"0": 250}]
     require_expected(scenario, ROWS)
     done = audit(scenario)
     assert done.code == 0, done
@@ -159,7 +159,7 @@ def test_an_invalid_plan_does_not_prevent_a_worker_from_starting(kafka: str) -> 
         keys=[b"3"],
     )
     assert "plan passed over plan=3" in learn(scenario, 100, ROWS, *PLAIN, *fixed)
-    assert [plan["plan"] for plan in history(scenario) if plan["taken_at"]] == [2]
+    assert [plan["plan"] for plan in history(scenario) if plan["adopted_at"]] == [2]
     require_expected(scenario, ROWS)
 
 
@@ -185,7 +185,9 @@ def test_the_commands_of_the_documentation_work_as_typed(kafka: str, tmp_path: P
             if "--json" in words:  # the page redirects it
                 Path(files["plans.json"]).write_text(done.stdout, encoding="utf-8")
             taken += words[1] in CHANGING
-            await_until(lambda taken=taken: worker.stderr.count("plan taken") == taken, 30, f"{taken} plans are taken")
+            await_until(
+                lambda taken=taken: worker.stderr.count("plan adopted") == taken, 30, f"{taken} plans are taken"
+            )
         scenario.fill(200, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()

@@ -66,7 +66,7 @@ def plain(point: bytes) -> bytes:
 
 def require_same_points(scenario: FaultScenario, rows: int = ROWS) -> None:
     """Check that the challenger's points from its offset on, and all of the champion's, equal those of one run."""
-    adopted_at = history(scenario)[1]["taken_at"]
+    adopted_at = history(scenario)[1]["adopted_at"]
     assert len(adopted_at) == scenario.partitions
     for partition in range(scenario.partitions):
         at, wanted = adopted_at[str(partition)], uninterrupted(scenario, partition, rows)
@@ -117,14 +117,14 @@ def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, c
         auditor.await_all(800)
         with traffic(scenario, 400, ROWS, 0.06):  # a busy machine relearns slowly
             change(scenario, *ADD)
-            await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have applied it")
+            await_until(lambda: worker.stderr.count("plan adopted") == 2, 60, "both partitions have applied it")
         auditor.await_all(2 * ROWS)
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
         summary = worker.stderr
     assert summary.count("relearning partition=") == summary.count("relearned partition=") == 2, summary
     assert f"relearned={CHALLENGER} relearned_from=0" in summary
-    offsets = history(scenario)[1]["taken_at"].values()
+    offsets = history(scenario)[1]["adopted_at"].values()
     assert all(400 <= offset < ROWS for offset in offsets), offsets
     require_same_points(scenario)
     require_audited(scenario)
@@ -135,7 +135,7 @@ def test_predictions_of_a_relearned_challenger_equal_those_of_one_there_from_the
     learn(scenario, 0, 400, *PLAIN)
     change(scenario, *ADD)
     with scenario.auditor() as auditor, Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
+        await_until(lambda: "plan adopted" in worker.stderr, 60, "the partition has applied it")
         change(scenario, "promote", CHALLENGER, at=[600])
         await_until(lambda: "plan plan=3" in worker.stderr, 30, "the worker has read it")
         scenario.fill(400, ROWS)
@@ -180,7 +180,7 @@ def partitions(scenario: FaultScenario) -> list[int]:
     """Number of the plan that each partition has."""
     done = models(scenario, "show", "--json")
     assert done.code == 0, done
-    found: dict[str, int] = json.loads(done.stdout)["taken"]
+    found: dict[str, int] = json.loads(done.stdout)["adopted"]
     return list(found.values())
 
 
@@ -219,10 +219,10 @@ def joined(kafka: str, *more: str) -> FaultScenario:
     learn(scenario, 200, 300, *PLAIN, *more)
     change(scenario, *ADD)
     with Driftway(*scenario.worker(*PLAIN, *more)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
+        await_until(lambda: "plan adopted" in worker.stderr, 60, "the partition has applied it")
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()
-    assert history(scenario)[1]["taken_at"] == {"0": 300}
+    assert history(scenario)[1]["adopted_at"] == {"0": 300}
     return scenario
 
 
@@ -357,7 +357,7 @@ def test_a_challenger_can_be_relearned_from_an_offset(kafka: str) -> None:
     assert models(scenario, "add", CHALLENGER, "--from-offset", "0:50").code == 2
     change(scenario, *ADD, "--from-offset", "0:50")
     with Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has applied it")
+        await_until(lambda: "plan adopted" in worker.stderr, 60, "the partition has applied it")
         assert f"relearned={CHALLENGER} relearned_from=50 records=250" in worker.stderr
         worker.terminate()
         assert worker.wait(30) == 0, worker.summary()

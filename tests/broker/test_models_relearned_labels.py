@@ -83,11 +83,11 @@ class RelearningScenario(LateScenario):
             yield from iter(both.take, None)
 
     def all_taken(self) -> bool:
-        return len(self.history()[1]["taken_at"]) == self.partitions
+        return len(self.history()[1]["adopted_at"]) == self.partitions
 
     def require_points(self, first: int = 0) -> None:
         """The challenger's points after its offset equal those of one that was there from `first` on, bit for bit."""
-        adopted_at, outputs = self.history()[1]["taken_at"], Outputs(self.kafka, self.prefix)
+        adopted_at, outputs = self.history()[1]["adopted_at"], Outputs(self.kafka, self.prefix)
         assert len(adopted_at) == self.partitions
         for partition in range(self.partitions):
             end, _ = committed_offset(self.kafka, self.group, self.topic, partition)
@@ -147,7 +147,7 @@ def test_a_relearned_challenger_joins_two_partitions_with_a_label_topic_under_tr
     with Driftway(*scenario.work, NATIVE) as worker:
         feed = scenario.feed(450)
         await_until(
-            lambda: next(feed, 0) is not None and worker.stderr.count("plan taken") == 2, 60, "both have applied it"
+            lambda: next(feed, 0) is not None and worker.stderr.count("plan adopted") == 2, 60, "both have applied it"
         )
         for _ in feed:
             pass
@@ -221,7 +221,7 @@ def damage(scenario: RelearningScenario, first: int) -> None:
 
 def test_past_states_and_older_snapshots_relearn_the_challenger(kafka: str, tmp_path: Path) -> None:
     scenario = joined(kafka)
-    adopted_at = scenario.history()[1]["taken_at"]["0"]
+    adopted_at = scenario.history()[1]["adopted_at"]["0"]
     damage(scenario, adopted_at)
     one = *scenario.place, "--partition", "0"
     for offset, learners in (
@@ -278,7 +278,7 @@ def test_relearning_may_begin_between_two_records_of_the_merge_order(kafka: str)
 def test_no_older_snapshot_is_used_without_the_labels_that_the_challenger_learned(kafka: str) -> None:
     scenario = joined(kafka, "--from-offset", "0:50")  # before the first labels
     plan = scenario.history()[1]
-    adopted_at, label = plan["taken_at"]["0"], plan["relearned"]["0"]["relearned_label"]
+    adopted_at, label = plan["adopted_at"]["0"], plan["relearned"]["0"]["relearned_label"]
     delete_before(scenario, scenario.topic, 45)
     delete_before(scenario, scenario.labels, label + 1)
     found = scenario.audit()
@@ -296,7 +296,7 @@ def test_no_older_snapshot_is_used_without_the_labels_that_the_challenger_learne
 @pytest.mark.slow
 def test_nothing_is_relearned_from_a_recreated_label_topic(kafka: str) -> None:
     scenario = joined(kafka)
-    damage(scenario, scenario.history()[1]["taken_at"]["0"])
+    damage(scenario, scenario.history()[1]["adopted_at"]["0"])
     client = admin(kafka)  # keep a reference: a collected client never answers
     client.delete_topics([scenario.labels])[scenario.labels].result(timeout=30)
     await_until(lambda: scenario.labels not in client.list_topics(timeout=10).topics, 30, "the topic is gone")

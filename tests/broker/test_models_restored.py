@@ -70,7 +70,7 @@ def with_another_champion(kafka: str, *more: str) -> FaultScenario:
         *scenario.worker(*PLAIN, "--snapshot-rows", "1000000", "--snapshot-interval", "1000", *more)
     ) as victim:
         scenario.fill(300, 400)
-        victim.await_text("plan taken partition=0 plan=3")
+        victim.await_text("plan adopted partition=0 plan=3")
         scenario.fill(400, 500)
         await_until(lambda: last_commit(scenario)[0] == 500, 30, "all committed")
         victim.kill()
@@ -112,7 +112,7 @@ def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka:
     topic = f"{scenario.prefix}.snapshots"
     delete_before(scenario, topic, 1 + max(one.offset for one in read_all(kafka, topic) if one.key == b"0.plan.3"))
     sentence = refused(scenario, *PLAIN)
-    assert f"no older one can be used: {topic} no longer says where plan 3 was taken" in sentence
+    assert f"no older one can be used: {topic} no longer says where plan 3 was adopted" in sentence
 
 
 def test_an_audit_begins_where_a_log_was_relearned_without_the_plans(kafka: str) -> None:
@@ -147,7 +147,7 @@ def test_partitions_that_move_apply_plans_once(kafka: str) -> None:
                 second.wait(30)
         first.terminate()
         assert first.wait(30) == 0, first.summary()
-    assert [tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]] == [(*at, *at) for at in ADOPTED_AT]
+    assert [tuple(plan["adopted_at"].values()) for plan in history(scenario)[1:]] == [(*at, *at) for at in ADOPTED_AT]
     require_audited(scenario, ROWS)
 
 
@@ -158,9 +158,9 @@ def test_an_idle_partition_commits_a_plan(kafka: str) -> None:
     learn(scenario, 100, 100, *PLAIN)
     change(scenario, "promote", CHALLENGER)
     with Driftway(*scenario.worker(*PLAIN)) as worker:
-        await_until(lambda: worker.stderr.count("plan taken") == 2, 30, "both partitions have applied it")
+        await_until(lambda: worker.stderr.count("plan adopted") == 2, 30, "both partitions have applied it")
         worker.kill()
-    assert [plan["taken_at"] for plan in history(scenario)] == [{}, *[{"0": 100, "1": 100}] * 2]
+    assert [plan["adopted_at"] for plan in history(scenario)] == [{}, *[{"0": 100, "1": 100}] * 2]
     learn(scenario, 100, 200, *PLAIN)
     require_audited(scenario, 200)
 
@@ -177,7 +177,7 @@ def test_models_change_with_other_guarantees_and_formats(kafka: str, more: tuple
     change(scenario, "promote", CHALLENGER, at=[250])
     learn(scenario, 100, 200, *PLAIN, *more)
     learn(scenario, 200, 300, *PLAIN, *more)
-    assert [plan["taken_at"] for plan in history(scenario)] == [{}, {"0": 150}, {"0": 250}]
+    assert [plan["adopted_at"] for plan in history(scenario)] == [{}, {"0": 150}, {"0": 250}]
     done = audit(scenario)
     assert done.code == 0, done
 
@@ -200,7 +200,7 @@ def test_past_states_and_explanations_have_the_models_of_their_plan(kafka: str) 
     listed = driftway("snapshot", "list", *place[:-2], "--json")
     assert listed.code == 0, listed
     found = json.loads(listed.stdout)["partitions"][0]["found"]
-    assert [one["taken_at"] for one in found if one["kind"] == "plan"] == [200, 350, 450]
+    assert [one["adopted_at"] for one in found if one["kind"] == "plan"] == [200, 350, 450]
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_a_model_from_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path:
         scenario.fill(start, start + 200)
         assert driftway(*work).code == 0
     _, *plans = history(scenario)
-    assert [plan["taken_at"] for plan in plans] == [{"0": at} for *_, at in changes]
+    assert [plan["adopted_at"] for plan in plans] == [{"0": at} for *_, at in changes]
     settings = ModelSettings(
         (Spec.parse(LEARNER),) * 2, warm=model_file.load(file).warm_start(frozen), accuracy_every=50
     )

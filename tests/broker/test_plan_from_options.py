@@ -46,7 +46,7 @@ def test_changed_options_become_the_next_plan_and_unchanged_ones_write_nothing(k
     assert learners(scenario) == [[LEARNER], *[[LEARNER, "arow"]] * 4]
     assert [plan["window"] for plan in history(scenario)] == [1000, 1000, 30, 30, 30]
     assert [plan.get("change") for plan in history(scenario)][1:3] == ["--plan from-options"] * 2
-    assert len({tuple(plan["taken_at"].values()) for plan in history(scenario)[1:]}) == 4
+    assert len({tuple(plan["adopted_at"].values()) for plan in history(scenario)[1:]}) == 4
     require_undisturbed(scenario, ROWS)
 
 
@@ -59,7 +59,7 @@ def test_workers_that_start_together_write_the_plan_once(kafka: str) -> None:
         workers = [running.enter_context(Driftway(*asked)) for _ in range(3)]
         scenario.fill(100, 200)
         auditor.await_all(3 * 200)
-        await_until(lambda: sum(one.stderr.count("plan taken") for one in workers) >= 3, 30, "all have applied it")
+        await_until(lambda: sum(one.stderr.count("plan adopted") for one in workers) >= 3, 30, "all have applied it")
         for one in workers:
             one.terminate()
         for one in workers:

@@ -54,8 +54,8 @@ def require_promoted_once(scenario: FaultScenario) -> None:
     assert (first["plan"], second["plan"]) == (1, 2)
     assert [model["learner"] for model in second["models"]] == [CHALLENGER, CHAMPION]
     assert second["change"].startswith(f"promote {CHALLENGER} (by a worker: better than {CHAMPION}, p <= ")
-    assert list(second["taken_at"]) == [str(partition) for partition in range(scenario.partitions)]
-    assert all(0 < offset < ROWS for offset in second["taken_at"].values())
+    assert list(second["adopted_at"]) == [str(partition) for partition in range(scenario.partitions)]
+    assert all(0 < offset < ROWS for offset in second["adopted_at"].values())
     done = audit(scenario)
     assert done.code == 0, done
 
@@ -66,7 +66,7 @@ def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
         running.await_text("challengers are watched")
         scenario.fill(0, ROWS // 2)
         auditor.await_all(ROWS)
-        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "both partitions have applied the plan")
+        await_until(lambda: running.stderr.count("plan adopted") == 2, 30, "both partitions have applied the plan")
         scenario.fill(ROWS // 2, ROWS)
         auditor.await_all(2 * ROWS)
         running.await_text("challengers are watched plan=2")
@@ -88,7 +88,7 @@ def test_a_wrong_promotion_by_hand_is_reverted_by_workers(kafka: str) -> None:
         auditor.await_all(100)
         change(scenario, "add", "no_change")
         change(scenario, "promote", "no_change")
-        await_until(lambda: running.stderr.count("plan taken") == 2, 30, "the plans are applied")
+        await_until(lambda: running.stderr.count("plan adopted") == 2, 30, "the plans are applied")
         scenario.fill(100, 400)
         auditor.await_all(400)
         running.kill()
@@ -96,13 +96,13 @@ def test_a_wrong_promotion_by_hand_is_reverted_by_workers(kafka: str) -> None:
         running.await_text("challengers are watched plan=3")
         scenario.fill(400, ROWS // 2)
         auditor.await_all(ROWS // 2)
-        await_until(lambda: "plan taken" in running.stderr, 30, "the plan is applied")
+        await_until(lambda: "plan adopted" in running.stderr, 30, "the plan is applied")
         running.terminate()
         assert running.wait(30) == 0, running.summary()
     *_, last = history(scenario)
     assert last["plan"] == 4
     assert last["change"].startswith(f"promote {CHALLENGER} (by a worker: better than no_change")
-    assert last["taken_at"]["0"] >= 600, "500 rows under plan 3"
+    assert last["adopted_at"]["0"] >= 600, "500 rows under plan 3"
     assert audit(scenario).code == 0
 
 
@@ -138,7 +138,7 @@ def test_a_promotion_is_written_once_if_a_worker_is_killed_during_it(kafka: str,
             scenario.fill(0, ROWS // 2)
             assert victim.wait(60) == -9, victim.summary()
         with Driftway(*options) as running:
-            await_until(lambda: running.stderr.count("plan taken") == 2, 60, "both partitions have applied the plan")
+            await_until(lambda: running.stderr.count("plan adopted") == 2, 60, "both partitions have applied the plan")
             scenario.fill(ROWS // 2, ROWS)
             auditor.await_all(2 * ROWS)
             running.terminate()

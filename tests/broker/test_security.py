@@ -102,11 +102,11 @@ def test_a_plan_with_detectors_is_applied_once_workers_may_write_alarms(guarded:
     waits = case.worker()
     assert waits.code == 0, waits
     assert f"no permission to write to {case.topic}.{case.group}.alarms" in waits.stderr
-    assert "plan taken" not in waits.stderr
+    assert "plan adopted" not in waits.stderr
     grant(guarded.plain, user, [case.named(one) for one in WATCHED])
     produce(guarded.plain, case.topic, case.values[500:1000])
     takes = case.worker()
-    assert (takes.code, "plan taken" in takes.stderr) == (0, True), takes
+    assert (takes.code, "plan adopted" in takes.stderr) == (0, True), takes
     produce(guarded.plain, case.topic, case.values[:500])
     assert case.worker().code == 0
     assert read_all(guarded.plain, f"{case.topic}.{case.group}.alarms")

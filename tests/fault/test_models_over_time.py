@@ -155,7 +155,7 @@ def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
     life = GroupRun(kafka, stream, kind)
     life.run_workers()
     plans = json.loads(life.history().stdout)
-    assert [set(plan["taken_at"]) for plan in plans[1:]] == [{"0", "1"}] * len(CHANGES), plans
+    assert [set(plan["adopted_at"]) for plan in plans[1:]] == [{"0", "1"}] * len(CHANGES), plans
     found = {kind: [one.value for one in life.outputs(kind)] for kind in ("predictions", "accuracy", "alarms")}
     assert len(found["predictions"]) == sum(b'"x"' in value for values in life.rows.values() for value in values)
     assert found["alarms"]

@@ -87,7 +87,7 @@ MEANINGS = {
         "the options are the next plan": "with `--plan from-options`: the options replace the group's plan",
         "newest plan": "at the start: the group's plan of models",
         "new plan": "the group's models were changed; the worker is ready to apply the plan",
-        "plan taken": "from `offset` on, the partition uses the models of this plan",
+        "plan adopted": "from `offset` on, the partition uses the models of this plan",
         "plan passed over": "the plan cannot be used; `error` says why; the models stay as they are",
         "plan reader error": "the topic of plans cannot be read at the moment",
         "relearning": "a challenger relearns the log of a partition in the background",

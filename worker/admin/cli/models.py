@@ -64,9 +64,9 @@ def show(as_json: bool, **given: Any) -> None:
     from driftway.worker.wire.codec import write_json
 
     group = looked_up(given)
-    taken = {str(one.partition): one.plan for one in group.partitions}
+    adopted = {str(one.partition): one.plan for one in group.partitions}
     if as_json:
-        click.echo(write_json({**group.newest.as_dict(), "taken": taken}).decode())
+        click.echo(write_json({**group.newest.as_dict(), "adopted": adopted}).decode())
         return
     print_plan(group.newest)
     behind = [one for one in group.partitions if one.plan < group.newest.number]
@@ -104,7 +104,7 @@ def history(as_json: bool, **given: Any) -> None:
         taken = {str(p): found[plan.number].offset for p, found in adoptions.items() if plan.number in found}
         of_plan = {p: found[plan.number].relearned for p, found in adoptions.items() if plan.number in found}
         relearned = {str(p): source.as_dict() for p, source in of_plan.items() if source is not None}
-        rows.append({**plan.as_dict(), "taken_at": taken, **({"relearned": relearned} if relearned else {})})
+        rows.append({**plan.as_dict(), "adopted_at": taken, **({"relearned": relearned} if relearned else {})})
         if not as_json:
             print_plan(plan)
             if taken:

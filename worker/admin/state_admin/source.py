@@ -150,7 +150,7 @@ def find_partitions(
 def _plan_of_snapshot(
     reader: Consumer, settings: WorkerSettings, partition: int, pointer: Pointer, deadline: Deadline
 ) -> int:
-    """The number of a snapshot's plan; of the first if it cannot be read. Where a plan is taken, a snapshot is written.
+    """The number of a snapshot's plan; of the first if it cannot be read. Each plan begins with a snapshot.
 
     At-least-once has no commit record, which would say it.
     """

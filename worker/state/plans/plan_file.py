@@ -13,7 +13,7 @@ from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, partition_number
 
-TAKEN_AT, AT, RELEARNED = "taken_at", "at", "relearned"
+ADOPTED_AT, AT, RELEARNED = "adopted_at", "at", "relearned"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PlanHistory:
         The file, for messages.
     plans : tuple of ModelPlan
         The first plan, then the next ones.
-    taken_at : tuple of mapping
+    adopted_at : tuple of mapping
         For each plan partition -> offset of the first row that its models predict; of the first plan empty.
     relearned : tuple of mapping
         For each plan partition -> from which rows its new models were relearned, where they were.
@@ -34,7 +34,7 @@ class PlanHistory:
 
     name: str
     plans: tuple[ModelPlan, ...]
-    taken_at: tuple[Mapping[int, int], ...]
+    adopted_at: tuple[Mapping[int, int], ...]
     relearned: tuple[Mapping[int, RelearnedFrom], ...]
 
     @property
@@ -45,11 +45,11 @@ class PlanHistory:
     @property
     def partitions(self) -> list[int]:
         """The partitions that adopt a plan."""
-        return sorted({partition for offsets in self.taken_at for partition in offsets})
+        return sorted({partition for offsets in self.adopted_at for partition in offsets})
 
     def adoptions(self, partition: int) -> list[PlanAdoption]:
         """A partition's adoptions of plans. Plans that it never adopted, or that were not usable, are left out."""
-        plans = zip(self.plans, self.taken_at, self.relearned, strict=True)
+        plans = zip(self.plans, self.adopted_at, self.relearned, strict=True)
         return [
             PlanAdoption(offsets[partition], plan, relearned.get(partition))
             for plan, offsets, relearned in plans
@@ -91,7 +91,7 @@ class PlanHistory:
 def read_history(path: str) -> PlanHistory:
     """Read a history of plans from a file: a list of plans, or one plan a line.
 
-    Each has `plan`, `models` and, from the second on, `taken_at` or `at`: partition -> offset.
+    Each has `plan`, `models` and, from the second on, `adopted_at` or `at`: partition -> offset.
 
     Raises
     ------
@@ -147,13 +147,13 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
                     f"{before}: plans are adopted in order"
                 )
             last[partition] = plan.number, offset
-    plans, taken_at, relearned_from = zip(*ordered, strict=True)
-    return PlanHistory(name, plans, taken_at, relearned_from)
+    plans, adopted_at, relearned_from = zip(*ordered, strict=True)
+    return PlanHistory(name, plans, adopted_at, relearned_from)
 
 
 def _offsets(fields: StoredFields) -> dict[int, int]:
     """Where a plan was adopted or, if not yet, is to be adopted."""
-    return offsets_of(fields, TAKEN_AT if fields.has(TAKEN_AT) else AT)
+    return offsets_of(fields, ADOPTED_AT if fields.has(ADOPTED_AT) else AT)
 
 
 def _relearned(fields: StoredFields) -> dict[int, RelearnedFrom]:

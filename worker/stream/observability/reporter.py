@@ -159,7 +159,7 @@ class Reporter:
             what = {"partition": task.partition, "plan": adoption.plan.number, "offset": adoption.offset}
             if outcome.passed_over is None:
                 relearned = {} if adoption.relearned is None else adoption.relearned.summary
-                self._event_log.event("plan taken", **what, champion=adoption.plan.champion, **relearned)
+                self._event_log.event("plan adopted", **what, champion=adoption.plan.champion, **relearned)
                 self.metrics.plan_taken(task, outcome.before)
             else:
                 self._event_log.warning("plan passed over", **what, error=outcome.passed_over)

@@ -20,8 +20,8 @@ from tests.unit.worker.rows import model_settings, records
 SEA, ROWS, EVERY = "sea:rows=900", 900, 100
 PLANS: list[dict[str, Any]] = [
     {"plan": 1, "models": [{"learner": "pa1"}]},
-    {"plan": 2, "models": [{"learner": "arow"}, {"learner": "pa1"}], "taken_at": {"0": 120, "1": 130}},
-    {"plan": 3, "models": [{"learner": "pa1"}, {"learner": "arow"}], "taken_at": {"0": 270, "1": 280}},
+    {"plan": 2, "models": [{"learner": "arow"}, {"learner": "pa1"}], "adopted_at": {"0": 120, "1": 130}},
+    {"plan": 3, "models": [{"learner": "pa1"}, {"learner": "arow"}], "adopted_at": {"0": 270, "1": 280}},
 ]
 
 
@@ -40,7 +40,7 @@ def expected(values: list[bytes], partition: int, own: int) -> tuple[list[Any], 
     model = Model(model_settings("pa1", accuracy_every=EVERY, window=1000), partition, "g")
     predictions, points, start = list[Any](), list[Any](), 0
     for plan in [*PLANS[1:], None]:
-        end = len(values) if plan is None else plan["taken_at"][str(own)]
+        end = len(values) if plan is None else plan["adopted_at"][str(own)]
         outputs = model.advance(records(values, partition=partition).before(end).after(start))
         predictions += [json.loads(value or b"") | {"t": None} for value in outputs.predictions]
         points += [json.loads(value) | {"t": None} for _, value in outputs.points]
@@ -75,7 +75,11 @@ def test_rows_are_the_offsets_of_the_named_partition(tmp_path: Path, plans: str)
 
 def test_a_relearned_model_equals_one_that_was_there_from_the_start(tmp_path: Path) -> None:
     scores, path = tmp_path / "scores", tmp_path / "plans.json"
-    joined = {"plan": 2, "models": [{"learner": "arow", "relearned": True}, {"learner": "pa1"}], "taken_at": {"0": 400}}
+    joined = {
+        "plan": 2,
+        "models": [{"learner": "arow", "relearned": True}, {"learner": "pa1"}],
+        "adopted_at": {"0": 400},
+    }
     path.write_text(json.dumps([PLANS[0], joined]), encoding="utf-8")
     done = evaluate(SEA, "--plan", str(path), "--partition", "0", "--scores", str(scores))
     assert done.exit_code == 0, done.output

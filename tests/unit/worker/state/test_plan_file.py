@@ -24,12 +24,12 @@ from driftway.worker.state.plans.plan_run import PlanRun
 from tests.support.delayed_labels import late_stream
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records
 
-FIRST: dict[str, Any] = {"plan": 1, "models": [{"learner": "pa1"}], "taken_at": {}}
+FIRST: dict[str, Any] = {"plan": 1, "models": [{"learner": "pa1"}], "adopted_at": {}}
 SECOND: dict[str, Any] = {
     "plan": 2, "models": [{"learner": "arow"}, {"learner": "pa1"}], "made_at": 7, "change": "add arow",
-    "taken_at": {"0": 40, "1": 50},
+    "adopted_at": {"0": 40, "1": 50},
 }  # fmt: skip
-THIRD: dict[str, Any] = {"plan": 4, "models": [{"learner": "arow:r=2", "from": "arow"}], "taken_at": {"1": 50}}
+THIRD: dict[str, Any] = {"plan": 4, "models": [{"learner": "arow:r=2", "from": "arow"}], "adopted_at": {"1": 50}}
 ROWS = records(events(120), partition=1)
 LATE = 600
 OF_POINTS = "labels", "accuracy", "window_accuracy", "kappa", "kappa_temporal", "no_change_accuracy"
@@ -56,7 +56,7 @@ def test_a_history_is_read_as_the_command_prints_it_or_line_by_line(tmp_path: Pa
 def test_the_offset_where_a_plan_was_applied_overrides_the_planned_one(tmp_path: Path) -> None:
     asked = {"plan": 2, "models": [{"learner": "arow"}], "at": {"0": 30, "1": 30}}
     assert [one.offset for one in read_history(written(tmp_path, FIRST, asked)).adoptions(1)] == [30]
-    taken = read_history(written(tmp_path, FIRST, asked | {"taken_at": {"1": 35}}))
+    taken = read_history(written(tmp_path, FIRST, asked | {"adopted_at": {"1": 35}}))
     assert [[one.offset for one in taken.adoptions(p)] for p in (0, 1)] == [[], [35]]
 
 
@@ -66,10 +66,10 @@ def test_the_offset_where_a_plan_was_applied_overrides_the_planned_one(tmp_path:
         ([], "plan 1, with which every partition begins, is missing"),
         ([SECOND], "the first one is plan 2"),
         ([FIRST, SECOND, SECOND], "plan 2 is there twice"),
-        ([FIRST, SECOND, THIRD | {"taken_at": {"1": 49}}], "adopts plan 4 at 49, which is before plan 2 at 50"),
-        ([FIRST, SECOND | {"taken_at": {"one": 3}}], "entry 2: taken_at is"),
-        ([FIRST, SECOND | {"taken_at": {"1": -3}}], "entry 2: taken_at is -3"),
-        ([FIRST, SECOND | {"taken_at": 3}], "entry 2: taken_at is 3"),
+        ([FIRST, SECOND, THIRD | {"adopted_at": {"1": 49}}], "adopts plan 4 at 49, which is before plan 2 at 50"),
+        ([FIRST, SECOND | {"adopted_at": {"one": 3}}], "entry 2: adopted_at is"),
+        ([FIRST, SECOND | {"adopted_at": {"1": -3}}], "entry 2: adopted_at is -3"),
+        ([FIRST, SECOND | {"adopted_at": 3}], "entry 2: adopted_at is 3"),
         ([FIRST, SECOND | {"models": []}], "entry 2: it has 0 models"),
         ([FIRST, SECOND | {"models": [{"learner": "pa1:C"}]}], "entry 2: learner"),
         ([FIRST, 7], "entry 2 is"),
@@ -103,8 +103,12 @@ def test_plans_are_checked_as_workers_do(tmp_path: Path, wrong: str, message: st
 
 
 def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) -> None:
-    joined = {"plan": 2, "models": [{"learner": "pa1"}, {"learner": "arow", "relearned": True}], "taken_at": {"0": 40}}
-    given_up = {"plan": 3, "models": [{"learner": "pa1"}], "taken_at": {"0": 60}}
+    joined = {
+        "plan": 2,
+        "models": [{"learner": "pa1"}, {"learner": "arow", "relearned": True}],
+        "adopted_at": {"0": 40},
+    }
+    given_up = {"plan": 3, "models": [{"learner": "pa1"}], "adopted_at": {"0": 60}}
     source = {"relearned_models": ["arow"], "relearned_from": 0, "relearned_records": 40, "relearned_features": 3}
     with pytest.raises(UsageFailure, match="plan 2 relearns arow, but does not say from which rows of partition 0"):
         read_history(written(tmp_path, FIRST, joined)).require_relearned_from(0)

@@ -57,7 +57,7 @@ def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
             entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
             continue
         if isinstance(one, PlanAdoption):
-            entries.append({"kind": "plan", "taken_at": one.offset, **one.plan.as_dict()})
+            entries.append({"kind": "plan", "adopted_at": one.offset, **one.plan.as_dict()})
             continue
         entries.append(
             {
@@ -91,7 +91,7 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
             models = ", ".join(
                 ":".join(filter(None, (model.get("start"), model["learner"]))) for model in one["models"]
             )
-            line = f"-- plan {one['plan']} was adopted at offset {one['taken_at']}: {models} --"
+            line = f"-- plan {one['plan']} was adopted at offset {one['adopted_at']}: {models} --"
             table.add_row("", "", "", "", shown(line), "")
             continue
         written = _time(one["written"])

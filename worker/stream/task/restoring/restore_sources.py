@@ -269,7 +269,7 @@ class RestoreSources:
         lost = [plan for plan in range(number + 1, newest + 1) if plan not in known]
         if not lost or (lost[-1] != newest and not self.records_deleted):
             return ""
-        return f"{self.context.settings.topics.snapshots} no longer says where plan {lost[-1]} was taken"
+        return f"{self.context.settings.topics.snapshots} no longer says where plan {lost[-1]} was adopted"
 
     def _scan_older(self) -> SnapshotScan:
         """Scan the snapshot topic, once, for other snapshots than the pointer's."""
