@@ -12,7 +12,6 @@ from driftway.learners.auto import (
     naive_bayes,
     neighbours,
     second_order,
-    value_weights,
 )
 from driftway.learners.auto import (
     random_fourier as waves,
@@ -29,7 +28,8 @@ from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
 from driftway.learners.auto.second_order import Filters
-from driftway.learners.auto.value_weights import ValueWeights
+from driftway.learners.auto.single_values import class_values
+from driftway.learners.auto.single_values.class_values import ClassValues
 from driftway.learners.contract import Array, UpdateRule, field, fragment, part, scratch, separate_kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
@@ -69,12 +69,11 @@ class ClassificationState(NamedTuple):
     near: Any = part(NearestNeighbours, "experts by neighbours")
     mixing: Any = part(MixingState, "what makes one judgement of all those above")
     forests: Any = part(ClassForests, "forests, and what adds them to that judgement")
-    values: Any = part(ValueWeights, "expert on single values, and what adds it to all others")
+    values: Any = part(ClassValues, "expert on single values, and what adds it to all others")
     bulk: Any = part(Bulk, "where most values of the features are")
     clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     z: Array = scratch("f8[w]", "the same, spread out where the bulk of a feature is narrow")
     S: Array = scratch("f8[K]", "the score of each class")
-    now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
 
 def rule_for(n: int, K: int, budget: float) -> UpdateRule:
@@ -87,10 +86,10 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
             (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
             (neighbours.WINDOW * n, 1.0),
             (class_forest.cost(n, K) * of_classes.FORESTS, FORESTS_WORTH),
-            (value_weights.cost(n, C), VALUES_WORTH),
+            (class_values.cost(n, C), VALUES_WORTH),
         )
     )
-    E = len(names(asked)) - of_classes.FORESTS * asked.forests - value_weights.EXPERTS * asked.values
+    E = len(names(asked)) - of_classes.FORESTS * asked.forests - class_values.EXPERTS * asked.values
     R, H = label_history.contexts(K)
     sizes: Sizes = {
         "w": n + 1,
@@ -107,7 +106,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "M": 2 * E,
         "o": label_history.EXPERTS + C * (E + of_classes.FORESTS * asked.forests + 2 * asked.values),
         **of_classes.sizes(n, K, asked.forests),
-        **value_weights.sizes(n, C, asked.values),
+        **class_values.sizes(n, C, asked.values),
     }
     return UpdateRule(
         score,
@@ -151,13 +150,13 @@ def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
     found += second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
-    return found + of_classes.NAMES * asked.forests + value_weights.NAMES * asked.values
+    return found + of_classes.NAMES * asked.forests + class_values.NAMES * asked.values
 
 
 def shares(asked: ClassificationNumbers, state: State) -> Array:
     """Return each expert's share in the score, in the order of `names`; they sum to 1."""
     found = with_forests(state["mixing.share"], state) if asked.forests else state["mixing.share"]
-    return value_weights.with_values(found, state) if asked.values else found
+    return class_values.with_values(found, state) if asked.values else found
 
 
 @fragment
@@ -182,7 +181,7 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
     if p.forests:
         of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
     if p.values:
-        value_weights.add(memory.values, x, z, memory.S)
+        class_values.add(memory.values, x, z, memory.S)
 
 
 @fragment
@@ -192,7 +191,7 @@ def learn(
     """Update the mixtures by the experts' scores, then update each expert."""
     S = memory.S
     if p.values:
-        value_weights.learn(memory.values, x, memory.z, S, y)
+        class_values.learn(memory.values, x, memory.z, S, y)
         S = memory.values.before
     if p.forests:
         update_mixing(memory.mixing, memory.forests.first, y, False)
@@ -228,7 +227,7 @@ def cache_prediction(cached_prediction: Array, p: ClassificationNumbers, memory:
     if p.forests:
         place = of_classes.cache(memory.forests, cached_prediction, place)
     if p.values:
-        value_weights.cache(memory.values, cached_prediction, place)
+        class_values.cache(memory.values, cached_prediction, place)
 
 
 @fragment
@@ -241,29 +240,23 @@ def learn_delayed(
     memory: ClassificationState,
     cached_prediction: Array,
 ) -> None:
-    """Update the mixture by the cached scores, and count the label in the contexts cached with them.
+    """Update the mixtures by the cached scores, and count the label in the contexts cached with them.
 
     The experts' current scores, which include what was learned during the delay, must not set the weights for rows
     whose labels are delayed as well. Shapes: cached_prediction f4[o].
     """
-    raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
-    for e in range(E):
-        for c in range(K):
-            now[e, c] = raw[e, c]
-    contexts = restore_scores(raw, 0, cached_prediction, 0)
+    teach(y, p, memory)
+    if p.values:
+        class_values.teach(memory.values, x, memory.z, y)
+    contexts = restore_scores(memory.mixing.raw, 0, cached_prediction, 0)
     after_run, after_past = int(cached_prediction[contexts]), int(cached_prediction[contexts + 1])
     mix(memory.mixing, memory.S, SUREST)
     update_mixing(memory.mixing, memory.S, y, True)
-    for e in range(E):
-        for c in range(K):
-            raw[e, c] = now[e, c]
     place = contexts + label_history.EXPERTS
     if p.forests:
         place = of_classes.learn_delayed(memory.forests, memory.S, y, cached_prediction, place)
     if p.values:
-        value_weights.update_delayed(memory.values, memory.S, y, cached_prediction, place)
-        value_weights.teach(memory.values, x, memory.z, y)
+        class_values.update_delayed(memory.values, memory.S, y, cached_prediction, place)
     label_history.count_at(y, after_run, after_past, memory.history)
     label_history.advance(y, memory.history)
-    teach(y, p, memory)
     follow(memory.bulk, x)

@@ -19,6 +19,8 @@ from driftway.learners.auto.forests.of_targets import TargetForests
 from driftway.learners.auto.forests.usage import with_forests
 from driftway.learners.auto.least_squares import fold, forecast
 from driftway.learners.auto.neighbours import NearestNeighbours
+from driftway.learners.auto.single_values import target_values
+from driftway.learners.auto.single_values.target_values import TargetValues
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import (
     FAR,
@@ -67,6 +69,8 @@ ENOUGH = 25
 """Rows before neighbours are used."""
 FORESTS_WORTH = 2.5
 """Value of the forests in `affordable`."""
+VALUES_WORTH = 0.2
+"""Value of the weights of single values: they cost little, and halve the error at best (docs/decisions/0091)."""
 
 
 class RegressionNumbers(NamedTuple):
@@ -78,6 +82,7 @@ class RegressionNumbers(NamedTuple):
     curves: bool
     near: bool
     forests: bool
+    values: bool
 
 
 class RegressionState(NamedTuple):
@@ -95,6 +100,7 @@ class RegressionState(NamedTuple):
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
     forests: Any = part(TargetForests, "forests, and what adds them to that forecast")
+    values: Any = part(TargetValues, "experts on single values, and what adds them to all others")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
     bulk: Any = part(Bulk, "where most values of the features are")
     clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
@@ -104,7 +110,6 @@ class RegressionState(NamedTuple):
     k_change: Array = scratch("f8[uB]", "the same on changes")
     k_curve: Array = scratch("f8[q]", "the same with products")
     latest: Array = scratch("f8[5]", "the last targets, while those of an earlier row stand in their place")
-    now: Array = scratch("f8[E]", "what the experts say now, while it is judged what they said then")
 
 
 def rule_for(n: int, budget: float) -> UpdateRule:
@@ -119,6 +124,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         (2 * ON_CURVES * q * q, SQUARES_WORTH),
         (neighbours.WINDOW * n, 1.0),
         (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
+        (target_values.cost(n), VALUES_WORTH),
     )
     asked = RegressionNumbers(blocks and not squares, squares, *others)
     g, h = block_least_squares.shape(u)
@@ -133,10 +139,11 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "g": g * asked.blocks,
         "h": h * asked.blocks,
         "W": neighbours.WINDOW * asked.near,
-        "E": len(names(asked)) - of_targets.FORESTS * asked.forests,
-        "o": LAGS + len(names(asked)),
+        "E": len(names(asked)) - of_targets.FORESTS * asked.forests - target_values.EXPERTS * asked.values,
+        "o": LAGS + len(names(asked)) + 2 * asked.values,
         "r": 1,
         **of_targets.sizes(n, asked.forests),
+        **target_values.sizes(n, asked.values),
     }
     return UpdateRule(
         score,
@@ -159,8 +166,9 @@ def separate_calls(p: RegressionNumbers, memory: RegressionState) -> tuple[tuple
 
 def begin(state: State, seed: int) -> None:
     """Write the initial values into a zeroed state."""
-    np.fill_diagonal(state["forests.mixing.P"], stacking.FIRST)
-    state["forests.mixing.share"][:1] = 1.0
+    for name in ("forests.mixing", "values.mixing"):
+        np.fill_diagonal(state[f"{name}.P"], stacking.FIRST)
+        state[f"{name}.share"][:1] = 1.0  # the forecast of the mixture before it, as it is
     for place, name in enumerate(TargetForests._fields[: of_targets.FORESTS]):
         seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + place) % 2**64))
     share = state["stacking.share"]
@@ -177,12 +185,13 @@ def names(asked: RegressionNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     found += (block_least_squares.NAME,) * asked.blocks + NAMES_LEVEL * asked.squares
     found += ("neighbours",) * asked.near
-    return found + of_targets.NAMES * asked.forests
+    return found + of_targets.NAMES * asked.forests + target_values.NAMES * asked.values
 
 
 def shares(asked: RegressionNumbers, state: State) -> Array:
     """Return each expert's weight in the forecast, in the order of `names`; they sum to 1."""
-    return with_forests(state["stacking.share"], state) if asked.forests else state["stacking.share"]
+    found = with_forests(state["stacking.share"], state) if asked.forests else state["stacking.share"]
+    return target_values.with_values(found, state) if asked.values else found
 
 
 @fragment
@@ -196,6 +205,8 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     if p.forests:
         last = memory.stacking.forecasts[1]
         forecast = of_targets.add(memory.forests, memory.bulk, forecast, last, memory.clipped, memory.history)
+    if p.values:
+        forecast = target_values.add(memory.values, x, memory.z, forecast)
     if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
         return memory.history.last[0]
     of_level, _ = scales(memory.history)
@@ -262,6 +273,8 @@ def learn(x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumb
         stacking.update_stacking(memory.stacking, level, False)
         if p.forests:
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
+        if p.values:
+            target_values.learn(memory.values, x, memory.z, level)
         teach(target, p, memory)
     move_on(target, wild, history.last[0], p, memory)
     follow(memory.bulk, x)
@@ -275,14 +288,17 @@ def is_instructive(wild: bool, history: TargetHistory) -> bool:
 
 @fragment
 def cache_prediction(cached_prediction: Array, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Cache the last targets, NaN if there were none, and the experts' forecasts. Shapes: cached_prediction f8[o]."""
+    """Cache the last targets, NaN if there were none, and all forecasts. Shapes: cached_prediction f8[o]."""
     history, E = memory.history, memory.stacking.forecasts.shape[0]
     for i in range(LAGS):
         cached_prediction[i] = history.last[i] if history.rows[NOW] > 0 else math.nan
     for e in range(E):
         cached_prediction[LAGS + e] = memory.stacking.forecasts[e]
+    place = LAGS + E
     if p.forests:
-        of_targets.cache(memory.forests, cached_prediction, LAGS + E)
+        place = of_targets.cache(memory.forests, cached_prediction, place)
+    if p.values:
+        target_values.cache(memory.values, cached_prediction, place)
 
 
 @fragment
@@ -313,24 +329,36 @@ def learn_delayed(
 
     Shapes: cached_prediction f8[o].
     """
-    target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
+    target, history = bounded(y, LARGEST), memory.history
     wild = is_wild(history, target)
     if is_instructive(wild, history):
-        for e in range(forecasts.shape[0]):
-            now[e] = forecasts[e]
-            forecasts[e] = cached_prediction[LAGS + e]
-        first, level = stacking.mix(memory.stacking), in_deviations(target, memory)
-        stacking.update_stacking(memory.stacking, level, True)
-        for e in range(forecasts.shape[0]):
-            forecasts[e] = now[e]
+        level = in_deviations(target, memory)
         if p.forests:
-            of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, cached_prediction)
+            of_targets.teach(memory.forests, level, memory.stacking.forecasts[1], history)
+        if p.values:
+            target_values.teach(memory.values, x, memory.z, level)
         teach(target, p, memory)
+        update_mixtures(level, p, memory, cached_prediction)
     before = history.last[0]
     for i in range(LAGS):
         history.last[i] = memory.latest[i]
     move_on(target, wild, before, p, memory)
     follow(memory.bulk, x)
+
+
+@kernel
+def update_mixtures(level: float, p: RegressionNumbers, memory: RegressionState, cached_prediction: Array) -> None:
+    """Update all mixtures by the cached forecasts, which replace the present ones. Shapes: cached_prediction f8[o]."""
+    forecasts, place = memory.stacking.forecasts, LAGS
+    for e in range(forecasts.shape[0]):
+        forecasts[e] = cached_prediction[place]
+        place += 1
+    first = stacking.mix(memory.stacking)
+    stacking.update_stacking(memory.stacking, level, True)
+    if p.forests:
+        place = of_targets.update_delayed(memory.forests, level, first, cached_prediction, place)
+    if p.values:
+        target_values.update_delayed(memory.values, level, cached_prediction, place)
 
 
 @kernel

@@ -38,7 +38,6 @@ class TargetForests(NamedTuple):
     mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
     usage: Any = part(Usage, "whether the forests are used")
     bins: Array = scratch("f8[c]", "bins of the features")
-    present: Array = scratch("f8[F]", "the present forecasts, while cached ones stand in their place")
 
 
 def sizes(n: int, used: bool) -> Sizes:
@@ -90,46 +89,46 @@ def add(forests: TargetForests, bulk: Bulk, first: float, last: float, z: Array,
 def learn(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
     """Update the second mixture and the forests with a target in standard deviations."""
     first = both = forests.mixing.forecasts[0]
+    teach(forests, level, last, history)
     if forests.usage.used[0] == 1:
         both = stacking.mix(forests.mixing)
         stacking.update_stacking(forests.mixing, level, False)
-        teach(forests, level, last, history)
     judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
 
 
 @kernel
-def cache(forests: TargetForests, cached_prediction: Array, place: int) -> None:
-    """Cache the forests' forecasts of a row from `place` on, or NaN if unused. Shapes: cached_prediction f4[o]."""
-    for e in range(1, forests.mixing.forecasts.shape[0]):
-        cached_prediction[place + e - 1] = forests.mixing.forecasts[e] if forests.usage.used[0] == 1 else math.nan
+def cache(forests: TargetForests, cached_prediction: Array, place: int) -> int:
+    """Cache the forests' forecasts of a row from `place` on, NaN if they are not used; return the place behind.
+
+    Shapes: cached_prediction f8[o].
+    """
+    for e in range(FORESTS):
+        cached_prediction[place + e] = forests.mixing.forecasts[1 + e] if forests.usage.used[0] == 1 else math.nan
+    return place + FORESTS
 
 
 @kernel
-def learn_delayed(
-    forests: TargetForests, level: float, last: float, history: TargetHistory, first: float, cached_prediction: Array
-) -> None:
-    """As `learn`, but the second mixture is updated by cached forecasts, if the forests were used then.
+def update_delayed(forests: TargetForests, level: float, first: float, cached_prediction: Array, place: int) -> int:
+    """Update the second mixture by the forecasts cached from `place` on, if the forests were used then.
 
-    `first` is the first mixture's forecast by cached ones. Shapes: cached_prediction f4[o], the forests' at its end.
+    `first` is the first mixture's forecast by cached ones. Returns the place behind. Shapes: cached_prediction f8[o].
     """
-    forecasts, present, both = forests.mixing.forecasts, forests.present, first
-    F, place = forecasts.shape[0], cached_prediction.shape[0] - forecasts.shape[0] + 1
+    forecasts, both = forests.mixing.forecasts, first
     if not math.isnan(cached_prediction[place]):
-        for e in range(F):
-            present[e] = forecasts[e]
-            forecasts[e] = cached_prediction[place + e - 1] if e > 0 else first
+        forecasts[0] = first
+        for e in range(FORESTS):
+            forecasts[1 + e] = cached_prediction[place + e]
         both = stacking.mix(forests.mixing)
         stacking.update_stacking(forests.mixing, level, True)
-        for e in range(F):
-            forecasts[e] = present[e]
-    if forests.usage.used[0] == 1:
-        teach(forests, level, last, history)
     judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
+    return place + FORESTS
 
 
 @kernel
 def teach(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
-    """Update the forests with the target of the row that `add` has seen."""
+    """Update the forests, if they are used, with the target of the row that `add` has seen."""
+    if forests.usage.used[0] == 0:
+        return
     bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
     left = level - forests.mixing.forecasts[0]
     change = bounded((level - last) * (of_level / of_changes), FAR)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec
-from driftway.learners.auto import value_weights
-from driftway.learners.auto.value_weights import KNOWN
+from driftway.learners.auto.single_values import class_values, value_table
+from driftway.learners.auto.single_values.value_table import KNOWN
 from driftway.learners.contract import Array
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
@@ -44,8 +44,7 @@ def accuracy(score: Array, y: Array) -> float:
     return float((predicted == y)[len(y) // 2 :].mean())
 
 
-@pytest.mark.parametrize("K", [2, 3])
-@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize(("K", "standardize"), [(2, False), (3, True)])
 def test_scores_equal_the_oracle(K: int, standardize: bool) -> None:
     X, y = categories(700, (7, 20), K)
     y[::9] = np.nan
@@ -55,7 +54,7 @@ def test_scores_equal_the_oracle(K: int, standardize: bool) -> None:
     plain = Auto(3, K, "binary" if K == 2 else "multiclass", **given)
     expected = run(Standardize(plain, 3) if standardize else plain, X.tolist(), y.tolist())
     np.testing.assert_allclose(score, expected, rtol=1e-7, atol=1e-7)
-    assert (learner.state["values.known"] > KNOWN).tolist() == [True, True, False]
+    assert (learner.state["values.table.known"] > KNOWN).tolist() == [True, True, False]
 
 
 def test_the_effects_of_300_values_without_order_are_learned() -> None:
@@ -76,7 +75,7 @@ def test_without_values_that_return_scores_are_those_of_the_other_experts(monkey
     y = (X[:, 0] + X[:, 1] > 0.5).astype(float)
     score, learner = scored(auto(X), X, y), auto(X)
     assert learner.experts()["values"] == 0.0
-    monkeypatch.setattr(value_weights, "cost", lambda n, C: 10**9)
+    monkeypatch.setattr(class_values, "cost", lambda n, C: 10**9)
     others = auto(X)
     assert "values" not in others.experts()
     np.testing.assert_array_equal(scored(others, X, y), score)
@@ -86,21 +85,23 @@ def test_a_feature_whose_values_hardly_return_stops_being_counted() -> None:
     X, y = categories(1500, (20,))
     learner = auto(X)
     scored(learner, X, y)
-    entered = learner.state["values.values"].copy()
+    entered = learner.state["values.table.values"].copy()
     scored(learner, X, y)
     assert entered[1] > 900
-    assert learner.state["values.values"].tolist() == entered.tolist(), "all are known, or are not counted any more"
+    assert learner.state["values.table.values"].tolist() == entered.tolist(), (
+        "all are known, or are not counted any more"
+    )
 
 
 def test_new_values_take_the_places_of_those_that_no_longer_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """90 values, 15 at a time, with 64 places; with enough places the accuracy is 80 %."""
-    monkeypatch.setattr(value_weights, "PLACES", 64)
+    monkeypatch.setattr(value_table, "PLACES", 64)
     X, y = categories(12_000, (15,))
     X[:, 0] += 15.0 * (np.arange(len(X)) // 2000)
     learner = auto(X)
     score = scored(learner, X, y)
-    assert learner.state["values.key"].shape == (64,)
-    assert learner.state["values.known"][0] > KNOWN
+    assert learner.state["values.table.key"].shape == (64,)
+    assert learner.state["values.table.known"][0] > KNOWN
     assert accuracy(score[10_000:], y[10_000:]) > 0.68
 
 

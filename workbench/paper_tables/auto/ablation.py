@@ -15,11 +15,11 @@ from driftway.learners.auto import (
     naive_bayes,
     neighbours,
     second_order,
-    value_weights,
 )
 from driftway.learners.auto.auto import Auto
 from driftway.learners.auto.forests import of_classes
 from driftway.learners.auto.mixing import MixingState
+from driftway.learners.auto.single_values import class_values
 from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel
 from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.prequential import predicted_class
@@ -56,7 +56,7 @@ def score(x: Array, p: Any, memory: Any) -> None:
     if p.forests:
         of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
     if p.values:
-        value_weights.add(memory.values, x, memory.z, memory.S)
+        class_values.add(memory.values, x, memory.z, memory.S)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from tests.support.oracle.auto.experts import (
     NaiveBayes,
     Neighbours,
     RisenLoss,
-    Scores,
     SecondOrder,
     over_others,
     rival,
     sigmoid,
 )
 from tests.support.oracle.auto.forests import ClassForest, Usage
+from tests.support.oracle.auto.values import ClassValues
 from tests.support.oracle.protocol import inner
 
 
@@ -107,73 +107,6 @@ def in_single_precision(scores):
     return [[float(np.float32(s)) for s in S] for S in scores]
 
 
-class Values:
-    """Logistic regression on the features, and on each value of those whose values return; any number of values."""
-
-    def __init__(self, K, d):
-        self.K, self.d, self.rows = K, d, 0
-        self.linear, self.variances = Scores(K, d), [1.0] * d
-        self.of, self.entered, self.known = {}, [0] * d, [0.0] * d
-        self.mixture = Mixture(2, [1.0, 0.0, 0.0, 0.0], 35.0)
-
-    def used(self, j):
-        return self.entered[j] >= 3 and self.known[j] > 0.7
-
-    def counted(self, j):
-        return self.rows < 1024 or (self.entered[j] >= 3 and self.known[j] >= 0.25)
-
-    def any_used(self, raw):
-        return any(self.counted(j) and self.used(j) for j in range(len(raw)))
-
-    def mine(self, raw):
-        """The weights of the row's values, [one-value Scores, variance] each."""
-        return [self.of[j, v] for j, v in enumerate(raw) if self.counted(j) and self.used(j) and (j, v) in self.of]
-
-    def margins(self, z, raw):
-        """What it says of each class, and the variance of that."""
-        S, spread = self.linear.of(z), sum(p * v * v for p, v in zip(self.variances, z, strict=True))
-        for weights, variance in self.mine(raw):
-            S = [s + w for s, w in zip(S, weights.of([1.0]), strict=True)]
-            spread += variance
-        return S, spread
-
-    def both(self, z, raw, S):
-        own, spread = self.margins(z, raw)
-        return [S, [s / sqrt(1.0 + pi / 8.0 * spread) for s in own]]
-
-    def score(self, z, raw, S):
-        return self.mixture.mixed(self.both(z, raw, S)) if self.any_used(raw) else S
-
-    def learn(self, z, raw, both, y, late):
-        """`both`: the scores of all others and of this one, by which the row was predicted, if this one took part."""
-        if both is not None:
-            self.mixture.learn(both, y, late)
-        if self.any_used(raw):
-            self.learn_weights(z, raw, y)
-        for j, v in enumerate(raw):
-            if self.counted(j):
-                known = (j, v) in self.of
-                if not known:
-                    self.of[j, v] = [Scores(self.K, 1), 1.0]
-                    self.entered[j] += 1
-                self.known[j] += (known - self.known[j]) / 256.0
-        self.rows += 1
-
-    def learn_weights(self, z, raw, y):
-        S, spread = self.margins(z, raw)
-        lead, by_class = over_others(S, y)
-        p = sigmoid(lead / sqrt(1.0 + pi / 8.0 * spread))
-        h = max(p * (1.0 - p), 0.02)
-        steps = [0.5 * (1.0 - p) / h / (1.0 / h + spread) * one for one in by_class]
-        self.linear.move([p * v for p, v in zip(self.variances, z, strict=True)], steps)
-        self.variances = [
-            min(p - (p * v) ** 2 / (1.0 / h + spread) + 1e-5, 1.0) for p, v in zip(self.variances, z, strict=True)
-        ]
-        for entry in self.mine(raw):
-            entry[0].move([entry[1]], steps)
-            entry[1] = min(entry[1] - entry[1] ** 2 / (1.0 / h + spread) + 3e-3, 1.0)
-
-
 class Classes:
     """All experts and the mixtures, on scaled rows."""
 
@@ -195,7 +128,8 @@ class Classes:
         self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
         self.bulk = Bulk(n)
         self.forests = Forests(K, seed, self.bulk) if forests else None
-        self.values, self.raw = Values(K, n + 1) if values else None, []
+        self.values = ClassValues(K, n + 1, Mixture(2, [1.0, 0.0, 0.0, 0.0], 35.0)) if values else None
+        self.raw = []
 
     def said(self, z):
         return [S for expert in self.experts for S in expert.say(z)]

@@ -8,6 +8,7 @@ from math import exp, sqrt
 from tests.support.oracle.auto.bulk import Bulk
 from tests.support.oracle.auto.experts import LateResiduals, Window
 from tests.support.oracle.auto.forests import TargetForest, Usage
+from tests.support.oracle.auto.values import TargetValues
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
 
@@ -269,6 +270,7 @@ class Cached:
     last: list
     of_experts: list
     of_forests: list | None
+    of_values: list | None
     first: float = 0.0
 
 
@@ -280,9 +282,9 @@ class Targets:
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
         blocks = -(-u * u // 45_000)
         in_blocks = 2 * blocks * (-(-u // blocks)) ** 2
-        wide, squares, curves, near, forests = affordable(
-            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12)],
-            [2.5, 2.5, 2.5, 1.0, 2.5],
+        wide, squares, curves, near, forests, values = affordable(
+            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12), 40 * n],
+            [2.5, 2.5, 2.5, 1.0, 2.5, 0.2],
         )
         wide = wide and not squares
         self.past = Past()
@@ -299,6 +301,7 @@ class Targets:
         self.stacking = Stacking(E)
         self.bulk = Bulk(n)
         self.forests = Forests(seed, self.bulk) if forests else None
+        self.values, self.raw = TargetValues(n + 1, Stacking(3)) if values else None, []
 
     def said(self, z):
         past, u = self.past, self.past.row(z)
@@ -319,19 +322,26 @@ class Targets:
     def score(self, z):
         if self.past.lost():
             return [self.past.last[0]]
-        said = self.said([*self.bulk.row(z), 1.0])
-        forecast = self.stacking.say(said)
-        if self.forests:
-            forecast = self.forests.score(z, self.past, forecast, bounded(said[1], 10.0))
+        row = [*self.bulk.row(z), 1.0]
+        forecast = self.others(z, self.said(row))
+        if self.values:
+            forecast = self.values.score(row, self.raw, forecast)
         return [forecast * self.past.of_levels() + self.past.scale.mean]
+
+    def others(self, z, said):
+        """The forecast of all experts but those on single values."""
+        forecast = self.stacking.say(said)
+        return self.forests.score(z, self.past, forecast, bounded(said[1], 10.0)) if self.forests else forecast
 
     def cache(self, z):
         """What all experts say of a row whose target is not known yet, and the last targets if there are any."""
-        past, said = self.past, self.said([*self.bulk.row(z), 1.0])
+        row = [*self.bulk.row(z), 1.0]
+        past, said = self.past, self.said(row)
+        of_values = self.values.said(row, self.raw, self.others(z, said)) if self.values else None
         of_forests = None
         if self.forests and self.forests.usage.used:
             of_forests = self.forests.said(z, past, self.stacking.say(said), bounded(said[1], 10.0))
-        return Cached(list(past.last) if past.scale.rows else [], said, of_forests)
+        return Cached(list(past.last) if past.scale.rows else [], said, of_forests, of_values)
 
     def learn_late(self, z, y, cached):
         # The experts learn what follows from targets as old as those that they will forecast from.
@@ -356,6 +366,8 @@ class Targets:
         level = bounded(past.level(y), 10.0)
         change = bounded((level - bounded(said[1], 10.0)) * past.of_levels() / past.of_changes(), 10.0)
         judged = cached.of_experts if cached else said
+        if self.values:
+            self.values.learn(row, self.raw, self.others(z, said), level, [cached.of_values] if cached else None)
         if cached:
             cached.first = self.stacking.say(judged)
             if cached.of_forests:
