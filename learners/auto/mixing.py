@@ -29,6 +29,9 @@ TRUST = 0.5
 """Norm of the initial weights, which are all equal."""
 SUREST = 8.0
 """Limit of a class's distance from the best class."""
+LEAST = 0.5
+"""Least sum of the weights after a late label; a label that would make it smaller is left out. When the labels of one
+class come long before those of others, these contradict all that the experts said before, and would invert it."""
 FADING = 0.999
 """Decay per row of the experts' shares."""
 
@@ -76,8 +79,8 @@ def update_mixing(mixing: MixingState, S: Array, y: int, late: bool) -> float:
     """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it.
 
     A `late` label judges what the experts said when its row came. For a while after a drift that is what they had
-    learned before it, so late labels do not loosen the weights. And if successive residuals are alike, each of them
-    says little that is new, see `late_residuals`.
+    learned before it, so late labels do not loosen the weights, and must not invert them. And if successive residuals
+    are alike, each of them says little that is new, see `late_residuals`.
     """
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
@@ -86,11 +89,21 @@ def update_mixing(mixing: MixingState, S: Array, y: int, late: bool) -> float:
     update_weights(mixing)
     wrong = 1.0 - sigmoid(margin)
     share, gain = observe(mixing.P, lead, k, margin, NOISE, count_of(mixing, wrong) if late else 1.0)
-    axpy(mixing.weight, k, gain)
-    downdate(mixing.P, k, share, 1.0)
+    if not late or sum_after(mixing.weight, k, gain) >= LEAST:
+        axpy(mixing.weight, k, gain)
+        downdate(mixing.P, k, share, 1.0)
     if has_risen(mixing.loss, wrong * wrong) and not late:
         loosen(mixing)
     return wrong * wrong
+
+
+@fragment
+def sum_after(weight: Array, k: Array, gain: float) -> float:
+    """Return the sum of the weights after a step. Shapes: weight f8[M], k f8[M]."""
+    total = 0.0
+    for i in range(weight.shape[0]):
+        total += weight[i] + gain * k[i]
+    return total
 
 
 @kernel

@@ -54,8 +54,15 @@ class Mixture:
         wrong, count = 1.0 - sigmoid(lead), 1.0
         if late:
             count -= self.residuals.correlation([wrong * one for one in by_class]) ** 2
+        before = [row[:] for row in self.covariance.P]
         step = self.covariance.gain([inner(row, by_class) for row in self.inputs(scores)], lead, count)
-        self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
+        moved = [w + s for w, s in zip(self.weight, step, strict=True)]
+        if late and sum(moved) < 0.5:
+            self.covariance.P = before
+            for i in range(len(before)):
+                before[i][i] += count * 1e-6 if before[i][i] < 0.03 else 0.0
+        else:
+            self.weight = moved
         if self.risen.after(wrong**2) and not late:
             P = self.covariance.P
             for i in range(len(P)):
