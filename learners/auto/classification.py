@@ -191,7 +191,7 @@ def learn(
     """Update the mixtures by the experts' scores, then update each expert."""
     S = memory.S
     if p.values:
-        class_values.learn(memory.values, x, memory.z, S, y)
+        class_values.learn(memory.values, memory.z, S, y)
         S = memory.values.before
     if p.forests:
         update_mixing(memory.mixing, memory.forests.first, y, False)
@@ -247,7 +247,7 @@ def learn_delayed(
     """
     teach(y, p, memory)
     if p.values:
-        class_values.teach(memory.values, x, memory.z, y)
+        class_values.teach(memory.values, memory.z, y)
     contexts = restore_scores(memory.mixing.raw, 0, cached_prediction, 0)
     after_run, after_past = int(cached_prediction[contexts]), int(cached_prediction[contexts + 1])
     mix(memory.mixing, memory.S, SUREST)

@@ -69,7 +69,7 @@ ENOUGH = 25
 """Rows before neighbours are used."""
 FORESTS_WORTH = 2.5
 """Value of the forests in `affordable`."""
-VALUES_WORTH = 0.2
+VALUES_WORTH = 0.3
 """Value of the weights of single values: they cost little, and halve the error at best (docs/decisions/0091)."""
 
 
@@ -274,7 +274,7 @@ def learn(x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumb
         if p.forests:
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         if p.values:
-            target_values.learn(memory.values, x, memory.z, level)
+            target_values.learn(memory.values, memory.z, level)
         teach(target, p, memory)
     move_on(target, wild, history.last[0], p, memory)
     follow(memory.bulk, x)
@@ -336,7 +336,7 @@ def learn_delayed(
         if p.forests:
             of_targets.teach(memory.forests, level, memory.stacking.forecasts[1], history)
         if p.values:
-            target_values.teach(memory.values, x, memory.z, level)
+            target_values.teach(memory.values, memory.z, level)
         teach(target, p, memory)
         update_mixtures(level, p, memory, cached_prediction)
     before = history.last[0]

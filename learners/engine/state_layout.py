@@ -103,7 +103,7 @@ def fields_of(memory: type[Any], sizes: Sizes, prefix: str = "") -> Fields:
 def allocate_scratch(memory: type[Any], sizes: Sizes, *axes: int) -> dict[str, Array]:
     """Allocate the scratch arrays of a memory, with `axes` as additional leading axes."""
     scratches = {name: one for name, one in field_specs(memory).items() if not one.in_state}
-    return {name: np.empty((*axes, *shape_of(one.shape, sizes))) for name, one in scratches.items()}
+    return {name: np.empty((*axes, *shape_of(one.shape, sizes)), one.dtype) for name, one in scratches.items()}
 
 
 def write_defaults(memory: type[Any], state: State) -> None:

@@ -13,8 +13,7 @@ from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.others import lead_over_others
 from driftway.learners.auto.second_order import PROBIT
-from driftway.learners.auto.single_values import value_table
-from driftway.learners.auto.single_values.value_table import ValueTable, count, has_weight, search
+from driftway.learners.auto.single_values.value_table import WAYS, ValueTable, count, has_weight, search, want_values
 from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
@@ -22,6 +21,10 @@ from driftway.learners.numeric.vectors import dot
 
 NAMES = ("values",)
 EXPERTS = len(NAMES)
+PLACES = 4096
+"""Values that have a weight for each class, of all features together."""
+WEIGHTS = 2**18
+"""Largest number of weights; with many classes there are fewer places."""
 FIRST = 1.0
 """Initial variance of a weight, and its limit."""
 DRIFT, LINEAR_DRIFT = 3e-3, 1e-5
@@ -49,7 +52,8 @@ class ClassValues(NamedTuple):
 
 def sizes(n: int, C: int, used: bool) -> Sizes:
     """Return the lengths in the shapes for n features and C weights of each value."""
-    return {**value_table.sizes(n, C, used), "b": (n + 1) * used, "i": 2 * used, "j": 4 * used}
+    places = min(PLACES, max(WEIGHTS // C, WAYS)) // WAYS * WAYS
+    return {"p": places * used, "v": n * used, "b": (n + 1) * used, "i": 2 * used, "j": 4 * used}
 
 
 def cost(n: int, C: int) -> int:
@@ -63,7 +67,8 @@ def add(values: ClassValues, x: Array, z: Array, S: Array) -> None:
     K, C, own, raw = S.shape[0], values.linear.shape[0], values.own, values.mixing.raw
     for c in range(K):
         values.before[c] = S[c]
-    if not search(values.table, x):
+    want_values(values.table, x)
+    if not search(values.table):
         return
     own[0] = 0.0
     for c in range(C):
@@ -84,17 +89,17 @@ def add(values: ClassValues, x: Array, z: Array, S: Array) -> None:
 
 
 @kernel
-def learn(values: ClassValues, x: Array, z: Array, S: Array, y: int) -> None:
-    """Learn class y of the row that `add` has just seen. Shapes: x f8[n] or f8[2 n], z f8[n + 1], S f8[K]."""
-    if values.table.used[0] > 0.0:
+def learn(values: ClassValues, z: Array, S: Array, y: int) -> None:
+    """Learn class y of the row that `add` has just seen. Shapes: z f8[n + 1], S f8[K]."""
+    if values.table.used[0] == 1:
         update_mixing(values.mixing, S, y, False)
-    teach(values, x, z, y)
+    teach(values, z, y)
 
 
 @fragment
 def cache(values: ClassValues, cached_prediction: Array, place: int) -> None:
     """Cache both scores of a row from `place` on, NaN if there is only one. Shapes: cached_prediction f4[o]."""
-    cache_scores(values.mixing.raw, 0, values.table.used[0] > 0.0, cached_prediction, place)
+    cache_scores(values.mixing.raw, 0, values.table.used[0] == 1, cached_prediction, place)
 
 
 @kernel
@@ -110,17 +115,16 @@ def update_delayed(values: ClassValues, S: Array, y: int, cached_prediction: Arr
 
 
 @kernel
-def teach(values: ClassValues, x: Array, z: Array, y: int) -> None:
+def teach(values: ClassValues, z: Array, y: int) -> None:
     """Update the weights that are used with class y, and count the values. Shapes: as in `learn`."""
-    if values.table.used[0] > 0.0:
+    if values.table.used[0] == 1:
         learn_weights(values, z, y)
     for j in range(values.table.known.shape[0]):
-        g = count(values.table, x, j)
+        g = count(values.table, j)
         if g >= 0:
             values.variance[g] = FIRST
             for c in range(values.weight.shape[1]):
                 values.weight[g, c] = 0.0
-    values.table.rows[0] += 1
 
 
 @fragment

@@ -1,7 +1,7 @@
-"""Two experts of `auto` for regression in which each value of a feature has a weight of its own.
+"""Experts of `auto` for regression in which each value of a feature has a weight of its own.
 
-One forecasts the target, the other what all other experts leave of it. Both add the weights of the row's values to a
-linear forecast from the features as they are. Each learns its weights by a Kalman filter with a diagonal covariance.
+One forecasts the target, another what all other experts leave of it. Two more do the same and also have weights of
+pairs of values, such as an hour on a weekday.
 
 A mixture adds their forecasts to that of all others. It is the forecast while its recent error is the smaller one.
 """
@@ -12,24 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.auto import stacking
-from driftway.learners.auto.single_values import value_table
-from driftway.learners.auto.single_values.value_table import ValueTable, count, has_weight, search
+from driftway.learners.auto.single_values import linear_forecast
+from driftway.learners.auto.single_values.linear_forecast import FIRST, LinearForecast, forecast
+from driftway.learners.auto.single_values.value_table import ValueTable, count, search, want_pairs, want_values
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
-from driftway.learners.numeric.vectors import dot
 
-NAMES = "values_level", "values_left"
+NAMES = "values_level", "values_left", "pairs_level", "pairs_left"
 EXPERTS = len(NAMES)
-FIRST = 1.0
-"""Initial variance of a weight, and its limit."""
-DRIFT, LINEAR_DRIFT = 1e-3, 1e-5
-"""Variance that a row adds to the weights of its values, and to those of the features as they are."""
-FADING = 0.99
-"""Decay per row of the variance of what an expert leaves."""
-LEAST = 1e-6
-"""Least such variance, in units of the targets' variance."""
+PLACES, PAIR_PLACES = 4096, 16384
+"""Values that have weights, of all features together, and pairs of values."""
+PAIRED = 16
+"""The first features, of whose pairs the values are counted."""
 JUDGED = 0.999
 """Decay per row of the two errors that are compared."""
 WORTH = 0.01
@@ -40,25 +36,38 @@ class TargetValues(NamedTuple):
     """Memory of the experts, and of the mixture of them with all others."""
 
     table: Any = part(ValueTable, "which features have weights by value, and where these stand")
-    weight: Array = field("f8[2, p]", "weights of the values")
-    variance: Array = field("f8[2, p]", "their variances", start=FIRST)
-    linear: Array = field("f8[X, j]", "weights of the features as they are; X = 2, or 0 without these experts")
-    linear_variance: Array = field("f8[X, j]", "their variances", start=FIRST)
-    left: Array = field("f8[X]", "variance of what each of them leaves", start=1.0)
+    pairs: Any = part(ValueTable, "the same of pairs of features", p="P", v="V")
+    level: Any = part(LinearForecast, "forecast of the target", y="Y")
+    left: Any = part(LinearForecast, "forecast of what all others leave", y="Y")
+    pairs_level: Any = part(LinearForecast, "the first with weights of pairs", y="P")
+    pairs_left: Any = part(LinearForecast, "the second with weights of pairs", y="P")
     mixing: Any = part(StackingState, "the mixture of the forecast of all others and theirs", E="i")
     loss: Array = field("f8[2]", "fading squared errors of that forecast, and of the mixture")
-    spread: Array = scratch("f8[2]", "variances of the two forecasts")
     mixed: Array = scratch("f8[1]", "forecast of the mixture")
 
 
 def sizes(n: int, used: bool) -> Sizes:
     """Return the lengths in the shapes for n features."""
-    return {**value_table.sizes(n, EXPERTS, used), "X": EXPERTS * used, "j": (n + 1) * used, "i": (1 + EXPERTS) * used}
+    return {
+        "p": PLACES * used,
+        "v": n * used,
+        "P": PAIR_PLACES * (n > 1) * used,
+        "V": pairs_of(n) * used,
+        "Y": 0,
+        "j": (n + 1) * used,
+        "i": (1 + EXPERTS) * used,
+    }
+
+
+def pairs_of(n: int) -> int:
+    """Return the number of pairs of features."""
+    m = min(n, PAIRED)
+    return m * (m - 1) // 2
 
 
 def cost(n: int) -> int:
     """Multiplications that take as long as a row of n features."""
-    return 40 * n
+    return 60 * n + 30 * pairs_of(n)
 
 
 @kernel
@@ -67,21 +76,17 @@ def add(values: TargetValues, x: Array, z: Array, others: float) -> float:
 
     Forecasts are distances from the targets' mean in deviations. Shapes: x f8[n] or f8[2 n], z f8[n + 1].
     """
-    forecasts = values.mixing.forecasts
+    forecasts, table, pairs = values.mixing.forecasts, values.table, values.pairs
     forecasts[0] = others
-    if not search(values.table, x):
+    want_values(table, x)
+    if not search(table):
         return others
-    for e in range(EXPERTS):
-        forecast, spread = dot(values.linear[e], z), 0.0
-        for i in range(z.shape[0]):
-            spread += values.linear_variance[e, i] * z[i] * z[i]
-        for j in range(values.table.known.shape[0]):
-            if has_weight(values.table, j):
-                g = int(values.table.place[j])
-                forecast += values.weight[e, g]
-                spread += values.variance[e, g]
-        forecasts[1 + e] = forecast + (others if e == 1 else 0.0)
-        values.spread[e] = spread
+    want_pairs(pairs, table)
+    search(pairs)
+    forecasts[1] = forecast(values.level, table, pairs, z)
+    forecasts[2] = others + forecast(values.left, table, pairs, z)
+    forecasts[3] = forecast(values.pairs_level, table, pairs, z)
+    forecasts[4] = others + forecast(values.pairs_left, table, pairs, z)
     values.mixed[0] = stacking.mix(values.mixing)
     return values.mixed[0] if is_better(values) else others
 
@@ -93,17 +98,17 @@ def is_better(values: TargetValues) -> bool:
 
 
 @kernel
-def learn(values: TargetValues, x: Array, z: Array, level: float) -> None:
-    """Learn a target in standard deviations, of the row that `add` has seen. Shapes: as in `add`."""
-    teach(values, x, z, level)
-    if values.table.used[0] > 0.0:
+def learn(values: TargetValues, z: Array, level: float) -> None:
+    """Learn a target in standard deviations, of the row that `add` has seen. Shapes: z f8[n + 1]."""
+    teach(values, z, level)
+    if values.table.used[0] == 1:
         update_mixing(values, level, False)
 
 
 @fragment
 def cache(values: TargetValues, cached_prediction: Array, place: int) -> None:
     """Cache the forecasts of a row from `place` on, NaN if there is only one. Shapes: cached_prediction f8[o]."""
-    used = values.table.used[0] > 0.0
+    used = values.table.used[0] == 1
     for e in range(1 + EXPERTS):
         cached_prediction[place + e] = values.mixing.forecasts[e] if used else math.nan
     cached_prediction[place + 1 + EXPERTS] = values.mixed[0] if used else math.nan
@@ -133,36 +138,32 @@ def update_mixing(values: TargetValues, level: float, late: bool) -> None:
 
 
 @kernel
-def teach(values: TargetValues, x: Array, z: Array, level: float) -> None:
-    """Update the weights that are used, and count the values. Shapes: as in `add`."""
-    if values.table.used[0] > 0.0:
-        for e in range(EXPERTS):
-            learn_weights(values, e, z, level - values.mixing.forecasts[1 + e])
-    for j in range(values.table.known.shape[0]):
-        g = count(values.table, x, j)
+def teach(values: TargetValues, z: Array, level: float) -> None:
+    """Update the weights that are used, and count the values. Shapes: z f8[n + 1]."""
+    table, pairs, forecasts = values.table, values.pairs, values.mixing.forecasts
+    if table.used[0] == 1:
+        linear_forecast.learn(values.level, table, pairs, z, level - forecasts[1])
+        linear_forecast.learn(values.left, table, pairs, z, level - forecasts[2])
+        linear_forecast.learn(values.pairs_level, table, pairs, z, level - forecasts[3])
+        linear_forecast.learn(values.pairs_left, table, pairs, z, level - forecasts[4])
+        for c in range(pairs.wanted.shape[0]):
+            g = count(pairs, c)
+            if g >= 0:
+                values.pairs_level.pair_weight[g], values.pairs_level.pair_variance[g] = 0.0, FIRST
+                values.pairs_left.pair_weight[g], values.pairs_left.pair_variance[g] = 0.0, FIRST
+    for j in range(table.wanted.shape[0]):
+        g = count(table, j)
         if g >= 0:
-            for e in range(EXPERTS):
-                values.weight[e, g], values.variance[e, g] = 0.0, FIRST
-    values.table.rows[0] += 1
+            begin_weight(values.level, g)
+            begin_weight(values.left, g)
+            begin_weight(values.pairs_level, g)
+            begin_weight(values.pairs_left, g)
 
 
 @fragment
-def learn_weights(values: TargetValues, e: int, z: Array, left: float) -> None:
-    """Update all weights that took part in the forecast of one of these experts. Shapes: z f8[n + 1]."""
-    spread = values.spread[e]
-    share = 1.0 / (values.left[e] + spread)
-    for i in range(z.shape[0]):
-        k = values.linear_variance[e, i] * z[i]
-        values.linear[e, i] += left * share * k
-        values.linear_variance[e, i] = min(values.linear_variance[e, i] - share * k * k + LINEAR_DRIFT, FIRST)
-    for j in range(values.table.known.shape[0]):
-        if has_weight(values.table, j):
-            g = int(values.table.place[j])
-            k = values.variance[e, g]
-            values.weight[e, g] += left * share * k
-            values.variance[e, g] = min(k - share * k * k + DRIFT, FIRST)
-    own = max(left * left - spread, LEAST)
-    values.left[e] += (1.0 - FADING) * (own - values.left[e])
+def begin_weight(forecast: LinearForecast, g: int) -> None:
+    """Set the weight of a value to its start."""
+    forecast.weight[g], forecast.variance[g] = 0.0, FIRST
 
 
 def with_values(shares: Array, state: State) -> Array:

@@ -142,7 +142,7 @@ def test_shares_of_experts_sum_to_one(task: str, n_classes: int) -> None:
 
 @pytest.mark.parametrize(
     ("task", "n_classes", "most"),
-    [("classification", 2, 4e6), ("classification", 10, 8e6), ("classification", 100, 16e6), ("regression", 2, 10e6)],
+    [("classification", 2, 4e6), ("classification", 10, 8e6), ("classification", 100, 16e6), ("regression", 2, 11e6)],
 )
 def test_at_eight_features_the_state_is_bounded(task: str, n_classes: int, most: float) -> None:
     assert create("auto", 8, n_classes, task).state.nbytes <= most
@@ -243,7 +243,7 @@ def test_a_larger_budget_never_loses_a_family_of_experts(n: int, K: int) -> None
         has = set((classification if K else regression).names(rule.parameters))
         assert has >= had, budget
         had = has
-    assert len(had) == (20 if K else 18), "all in the end"
+    assert len(had) == (20 if K else 22), "all in the end"
 
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])

@@ -44,7 +44,7 @@ def error(score: Array, y: Array) -> float:
 
 
 def test_forecasts_equal_the_oracle() -> None:
-    X, y = categories(480, (7, 12))
+    X, y = categories(820, (4, 5))
     y[::9] = np.nan
     learner = auto(X)
     score = scored(learner, X, y)
@@ -52,6 +52,7 @@ def test_forecasts_equal_the_oracle() -> None:
     expected = run(Standardize(plain, 3), X.tolist(), y.tolist())
     np.testing.assert_allclose(score, np.ravel(expected), rtol=1e-7, atol=1e-7)
     assert (learner.state["values.table.known"] > KNOWN).tolist() == [True, True, False]
+    assert (learner.state["values.pairs.known"] > KNOWN).tolist() == [True, False, False]
     assert learner.state["values.loss"][1] < learner.state["values.loss"][0], "the mixture with them is the forecast"
 
 
@@ -90,6 +91,15 @@ def test_they_correct_what_the_others_forecast_from_the_last_targets() -> None:
         level = 0.95 * level + steps[t]
         y[t] += level
     assert error(scored(auto(X), X, y), y) < 0.9, "without them it is 1.7"
+
+
+def test_the_effects_of_pairs_of_values_are_learned() -> None:
+    """The noise has a variance of 0.25, the effect of a pair one of 4, in which single values tell nothing."""
+    generator = np.random.default_rng(5)
+    X = np.column_stack([generator.integers(0, 24, 12_000), generator.integers(0, 7, 12_000)]).astype(float)
+    effect = 2.0 * generator.standard_normal((24, 7))
+    y = effect[X[:, 0].astype(int), X[:, 1].astype(int)] + 0.5 * generator.standard_normal(len(X))
+    assert error(scored(auto(X), X, y), y) < 0.5
 
 
 def test_without_values_that_return_forecasts_are_those_of_the_other_experts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec
-from driftway.learners.auto.single_values import class_values, value_table
+from driftway.learners.auto.single_values import class_values
 from driftway.learners.auto.single_values.value_table import KNOWN
 from driftway.learners.contract import Array
 from driftway.learners.engine.update_loop import DelayedRows
@@ -95,7 +95,7 @@ def test_a_feature_whose_values_hardly_return_stops_being_counted() -> None:
 
 def test_new_values_take_the_places_of_those_that_no_longer_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """90 values, 15 at a time, with 64 places; with enough places the accuracy is 80 %."""
-    monkeypatch.setattr(value_table, "PLACES", 64)
+    monkeypatch.setattr(class_values, "PLACES", 64)
     X, y = categories(12_000, (15,))
     X[:, 0] += 15.0 * (np.arange(len(X)) // 2000)
     learner = auto(X)

@@ -280,11 +280,11 @@ class Targets:
     def __init__(self, n, affordable, seed):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
-        blocks = -(-u * u // 45_000)
+        blocks, values = -(-u * u // 45_000), 60 * n + 15 * min(n, 16) * (min(n, 16) - 1)
         in_blocks = 2 * blocks * (-(-u // blocks)) ** 2
         wide, squares, curves, near, forests, values = affordable(
-            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12), 40 * n],
-            [2.5, 2.5, 2.5, 1.0, 2.5, 0.2],
+            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12), values],
+            [2.5, 2.5, 2.5, 1.0, 2.5, 0.3],
         )
         wide = wide and not squares
         self.past = Past()
@@ -301,7 +301,7 @@ class Targets:
         self.stacking = Stacking(E)
         self.bulk = Bulk(n)
         self.forests = Forests(seed, self.bulk) if forests else None
-        self.values, self.raw = TargetValues(n + 1, Stacking(3)) if values else None, []
+        self.values, self.raw = TargetValues(n + 1, Stacking(5)) if values else None, []
 
     def said(self, z):
         past, u = self.past, self.past.row(z)
