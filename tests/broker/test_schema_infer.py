@@ -51,6 +51,15 @@ def test_a_schema_is_inferred_from_all_partitions_of_a_topic(kafka: str, client:
     assert report["events"]["read"] == 998
 
 
+def test_a_label_that_no_event_has_may_have_a_topic_of_its_own(kafka: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 1)
+    produce(kafka, topic, [json.dumps({"order": i, "amount": i * 7 % 31}).encode() for i in range(50)], 0)
+    done = infer(kafka, topic, "--label", "returned", "--id", "order")
+    assert done.code == 0, done
+    assert "has the field returned; --rows N reads more; if labels have a topic of their own, " in done.stderr
+    assert "give workers --label-topic and --labels\n" in done.stderr
+
+
 def test_each_partition_contributes_equally_many_values_in_order(kafka: str) -> None:
     topic = create_topic(kafka, unique("infer"), 3)
     for partition, n in enumerate((40, 3, 50)):

@@ -139,7 +139,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         click.echo(write_json(plain).decode() if as_json else f"# {render.no_schema(found)}")
         return
     for path in asked:
-        _require_field(found, path, name)
+        _require_field(found, path, name, may_be_apart=file is None and path == known["label"])
     later = None if found.envelope else later_labels(values, known["label"], known["id"])
     if later is None:
         proposal = propose(found, **known)
@@ -173,8 +173,11 @@ def _sample(file: Any, name: str, rows: int, given: dict[str, Any]) -> Sample:
     return first_records(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
 
 
-def _require_field(found: EventStats, path: Path, name: str) -> None:
-    """Refuse a path at which no event has a value, if a field elsewhere has its last name; else only print a note."""
+def _require_field(found: EventStats, path: Path, name: str, may_be_apart: bool) -> None:
+    """Refuse a path at which no event has a value, if a field elsewhere has its last name; else only print a note.
+
+    `may_be_apart` says that it is a label, which may have a topic of its own.
+    """
     from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
     if path.source not in (ROW, ENVELOPE) or found.absent(found.at(path)) < found.rows:
@@ -184,7 +187,8 @@ def _require_field(found: EventStats, path: Path, name: str) -> None:
     if others:
         within = f" (fields of the row in the envelope {found.envelope} are named without it)" if found.envelope else ""
         raise UsageFailure(f"{text}{within}: did you mean {' or '.join(others[:MOST_ASKED])}?")
-    click.echo(f"driftway: {text}; --rows N reads more", err=True)
+    apart = "; if labels have a topic of their own, give workers --label-topic and --labels" if may_be_apart else ""
+    click.echo(f"driftway: {text}; --rows N reads more{apart}", err=True)
 
 
 def _require_rows(found: EventStats, name: str, values: Sequence[bytes | None]) -> None:

@@ -127,7 +127,8 @@ def clocks(rows: list[DashboardRow]) -> list[str]:
         if found.get("labels_waiting"):
             ahead = found.get("labels_ahead_ms", 0) / 1000
             waiting = plural(found["labels_waiting"], "label waits", "labels wait")
-            parts.append(f"{waiting}, the newest {ahead:,.0f} s ahead of the events")
+            side = "ahead of" if ahead >= 0 else "behind"
+            parts.append(f"{waiting}, the newest {abs(ahead):,.0f} s {side} the events")
         if parts:
             lines.append(f"clocks of partition {partition}: {'; '.join(parts)}")
     return lines

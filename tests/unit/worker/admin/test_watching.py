@@ -244,6 +244,8 @@ def test_a_difference_between_clocks_is_shown(board: Dashboard) -> None:
         "clocks of partition 0: 12 timestamps ahead or behind, by up to 1,800 s; "
         "4 labels wait, the newest 1,799 s ahead of the events"
     )
+    board.clocks = {0: {"labels_waiting": 1, "labels_ahead_ms": -600_000}}
+    assert lines(board.rows())[0] == "clocks of partition 0: 1 label waits, the newest 600 s behind the events"
     board.clocks = {0: {"wrong_timestamps": 0, "furthest_ms": 0}}
     assert len(lines(board.rows())) == 1
 
