@@ -21,10 +21,10 @@ class Auto(Learner):
     32 E^2 bytes, 8 K^2 64 at most for the labels' order, 4096 (24 + 8 K) and 2.2 MB at most for single values and
     T N (4 K + 9) + 6.4 MB at most for forests, with W = 512 neighbours, D = 128 waves, E = 16 experts, T = 48 trees of
     N <= 511 nodes, m <= 12 features that a leaf observes.
-    Targets: O(q^2 + n W + T m) per row, 16 q^2 + 48 n^2 + 8 n W bytes, 200 kB for single values and T N 25 + 16 MB at
+    Targets: O(q^2 + n W + T m) per row, 16 q^2 + 48 n^2 + 8 n W bytes, 1.1 MB for single values and T N 25 + 16 MB at
     most for forests, q = n (n + 1) / 2 up to 12 features and 2 n above, T = 75; above 90 features or so O(n b + T m)
     and 360 kB instead, with least squares in blocks of b = 45,000 / n columns. At 8 features that is 4 MB for two
-    classes and 10 for targets.
+    classes and 11 for targets.
     Families of experts that do not fit in `budget` are left out, those of least value for their cost first; a larger
     budget never drops one.
 
@@ -34,7 +34,7 @@ class Auto(Learner):
     with the covariance of an extended Kalman filter, and weights shared by all classes. Exponential weights: Vovk,
     COLT 1990. The forests follow Gomes et al., *Adaptive random forests*, Machine Learning 106, 2017, and Ikonomovska,
     Gama and Dzeroski's FIMT-DD, DMKD 23, 2011, on binned features. docs/decisions/0031, 0058, 0060, 0081, 0083,
-    0089 and 0091 list the alternatives tried.
+    0089, 0091 and 0092 list the alternatives tried.
     """
 
     name = "auto"
