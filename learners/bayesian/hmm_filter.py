@@ -45,6 +45,7 @@ class HMMFilter(Learner):
     link = "logistic"
     multiclass_link = "direct"
     uses_features = False
+    revision = 1  # docs/decisions/0090
 
     class Params(Parameters):
         states: int = integer(0, "M, number of hidden states; 0 = number of classes.", at_least=0)
@@ -66,7 +67,17 @@ class HMMFilter(Learner):
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), HMMFilterState, {"M": p.states or self.n_classes}, classes=True)
+        return UpdateRule(
+            score,
+            learn,
+            p.numbers(),
+            HMMFilterState,
+            {"M": p.states or self.n_classes},
+            classes=True,
+            cached_prediction="f8[M]",
+            cache_prediction=cache_belief,
+            recall=recall_belief,
+        )
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -140,3 +151,20 @@ def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Para
             start = 1.0 + (p.stay if i == j else 0.0)
             joint = memory.leaving[i] * transitions[i, j] * giving[j] if p.learn_A else 0.0
             transitions[i, j] = start + p.decay * (transitions[i, j] - start) + joint
+
+
+@fragment
+def cache_belief(cached_prediction: Array, _p: HMMFilter.Params, memory: HMMFilterState) -> None:
+    """Cache the belief that a row was scored with. Shapes: cached_prediction f8[M]."""
+    for i in range(cached_prediction.shape[0]):
+        cached_prediction[i] = memory.belief[i]
+
+
+@fragment
+def recall_belief(cached_prediction: Array, _p: HMMFilter.Params, memory: HMMFilterState) -> None:
+    """Let a late label follow the labels that were known when its row was scored, as the next row's will.
+
+    Shapes: cached_prediction f8[M].
+    """
+    for i in range(cached_prediction.shape[0]):
+        memory.belief[i] = cached_prediction[i]

@@ -75,7 +75,8 @@ class UpdateRule(NamedTuple):
     """``recall(cached, parameters, memory)``, called before a row that waited for its label is scored again, restores
     what the row was scored with then, as far as rows are learned with it. `learn_delayed` undoes it."""
     learn_delayed: Fragment = no_op
-    """As `learn`, called after the row was scored again; its last argument is the cached prediction."""
+    """As `learn`, called after the row was scored again; its last argument is the cached prediction. If there is none,
+    `learn` is called."""
     learn_unlabelled: Fragment = ignore_unlabelled
     """``learn_unlabelled(x, margin, parameters, memory)``, called after a row without a label was scored again."""
     separate_calls: Callable[[Any, Any], tuple[tuple[Any, ...], ...]] = calls_none
@@ -117,7 +118,7 @@ def delayed_kernel_of(rule: UpdateRule, signed: bool) -> Callable[..., None] | N
     """Return the loop for delayed labels, which also takes the fields of `DelayedRows`; None if the rule needs none."""
     if not (rule.cached_prediction or rule.uses_unlabelled):
         return None
-    learn = rule.learn_delayed if rule.cached_prediction else without_cache(rule.learn)
+    learn = without_cache(rule.learn) if rule.learn_delayed is no_op else rule.learn_delayed
     cached = rule.cache_prediction, rule.recall
     delayed = DelayedRule(rule.score, rule.learn, rule.begin, *cached, learn, rule.learn_unlabelled)
     return delayed_class_row_loop(delayed) if rule.classes else delayed_row_loop(delayed, signed)
@@ -125,7 +126,7 @@ def delayed_kernel_of(rule: UpdateRule, signed: bool) -> Callable[..., None] | N
 
 @cache
 def without_cache(learn: Fragment) -> Fragment:
-    """Return `learn_delayed` of a rule that caches no predictions: `learn`, with one more argument."""
+    """Return `learn_delayed` of a rule that has none: `learn`, with one more argument."""
 
     def learn_delayed(
         x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _cached_prediction: Array

@@ -21,11 +21,16 @@ from driftway.learners.other_tasks.series import (
     LARGEST,
     OfLags,
     Past,
+    cache_past,
     clip,
     forecast,
+    read_past,
+    recall_past,
     scaled_error,
+    sizes,
     take_in,
     values_in,
+    weight_of,
     wild,
 )
 
@@ -53,6 +58,7 @@ class ARMAOGD(Learner):
     name = "arma_ogd"
     tasks = ("regression",)
     uses_features = False
+    revision = 1  # docs/decisions/0090
 
     class Params(OfLags):
         eta: float = number(0.1, "Step size of the first row.", above=0.0)
@@ -63,7 +69,17 @@ class ARMAOGD(Learner):
     def rule(self) -> UpdateRule:
         p = self.parameters
         given = ARMAOGDNumbers(p.radius, p.eta, SCHEDULES.index(p.schedule))
-        return UpdateRule(score, learn, given, ARMAOGDState, {"lags": p.lags, "D": p.diff})
+        return UpdateRule(
+            score,
+            learn,
+            given,
+            ARMAOGDState,
+            sizes(p.lags, p.diff),
+            cached_prediction="f8[o]",
+            cache_prediction=cache_past,
+            recall=recall_past,
+            learn_delayed=learn_delayed,
+        )
 
 
 class ARMAOGDNumbers(NamedTuple):
@@ -92,19 +108,34 @@ def score(_x: Array, _p: ARMAOGDNumbers, memory: ARMAOGDState) -> float:
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memory: ARMAOGDState) -> None:
     """Step down the squared error, then append the target. docs/algorithms/other_tasks.md#arma_ogd-arma_ons."""
+    step_down(y, s, 1.0, p, memory)
+    if abs(y) <= LARGEST:
+        take_in(y, memory.gamma, memory.past)
+
+
+@fragment
+def learn_delayed(
+    _x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memory: ARMAOGDState, cached_prediction: Array
+) -> None:
+    """As `learn`, but step by what the row was forecast from, before the target is appended to the latest ones."""
+    step_down(y, s, weight_of(memory.past, cached_prediction), p, memory)
+    read_past(memory.past, memory.past.now)
+    if abs(y) <= LARGEST:
+        take_in(y, memory.gamma, memory.past)
+
+
+@fragment
+def step_down(y: float, s: float, omega: float, p: ARMAOGDNumbers, memory: ARMAOGDState) -> None:
+    """Step down the squared error, times omega, unless the target is out of range or an outlier."""
     past, u = memory.past, memory.u
-    if not abs(y) <= LARGEST:
-        memory.skipped[0] += 1
-        return
-    if wild(y, past):
+    if not abs(y) <= LARGEST or wild(y, past):
         memory.skipped[0] += 1
     elif values_in(past) > 0:
         e = scaled_error(y, s, past, u)
         squared = dot(u, u)
         if squared > 0.0:
             step = min(step_at(values_in(past) + 1, p.schedule, p.eta), 0.5 / squared)
-            if math.isfinite(e) and axpy_guarded(memory.gamma, u, -step * 2.0 * e):
+            if math.isfinite(e) and axpy_guarded(memory.gamma, u, -step * 2.0 * e * omega):
                 clip(memory.gamma, p.radius)
             else:
                 memory.skipped[0] += 1
-    take_in(y, memory.gamma, past)

@@ -10,11 +10,16 @@ from driftway.learners.other_tasks.series import (
     LARGEST,
     OfLags,
     Past,
+    cache_past,
     clip,
     forecast,
+    read_past,
+    recall_past,
     scaled_error,
+    sizes,
     take_in,
     values_in,
+    weight_of,
     wild,
 )
 from driftway.learners.second_order.covariance import fill
@@ -41,13 +46,24 @@ class ARMAONS(Learner):
     name = "arma_ons"
     tasks = ("regression",)
     uses_features = False
+    revision = 1  # docs/decisions/0090
 
     class Params(OfLags):
         eta: float = number(1.0, "Larger = smaller steps.", above=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
-        return UpdateRule(score, learn, p.numbers(), ARMAONSState, {"lags": p.lags, "D": p.diff})
+        return UpdateRule(
+            score,
+            learn,
+            p.numbers(),
+            ARMAONSState,
+            sizes(p.lags, p.diff),
+            cached_prediction="f8[o]",
+            cache_prediction=cache_past,
+            recall=recall_past,
+            learn_delayed=learn_delayed,
+        )
 
     def initialise(self) -> None:
         fill(self.state["inverse"], self.parameters.radius**2)
@@ -76,11 +92,27 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
 
     See docs/algorithms/other_tasks.md#arma_ogd-arma_ons.
     """
+    step_down(y, s, 1.0, p, memory)
+    if abs(y) <= LARGEST:
+        take_in(y, memory.gamma, memory.past)
+
+
+@fragment
+def learn_delayed(
+    _x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: ARMAONSState, cached_prediction: Array
+) -> None:
+    """As `learn`, but step by what the row was forecast from, before the target is appended to the latest ones."""
+    step_down(y, s, weight_of(memory.past, cached_prediction), p, memory)
+    read_past(memory.past, memory.past.now)
+    if abs(y) <= LARGEST:
+        take_in(y, memory.gamma, memory.past)
+
+
+@fragment
+def step_down(y: float, s: float, omega: float, p: ARMAONS.Params, memory: ARMAONSState) -> None:
+    """Step down the squared error, times omega, by Newton's method, unless the target is out of range or an outlier."""
     past, g, k = memory.past, memory.u, memory.k
-    if not abs(y) <= LARGEST:
-        memory.skipped[0] += 1
-        return
-    if wild(y, past):
+    if not abs(y) <= LARGEST or wild(y, past):
         memory.skipped[0] += 1
     elif values_in(past) > 0:
         e = scaled_error(y, s, past, g)
@@ -88,9 +120,8 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
             g[i] *= 2.0 * e
         v = matvec(memory.inverse, g, k)
         # A_new^-1 g = k / (1 + v), by the Sherman-Morrison formula.
-        if math.isfinite(v) and axpy_guarded(memory.gamma, k, -1.0 / (p.eta * (1.0 + v))):
+        if math.isfinite(v) and axpy_guarded(memory.gamma, k, -omega / (p.eta * (1.0 + omega * v))):
             clip(memory.gamma, p.radius)
-            downdate(memory.inverse, k, 1.0 / (1.0 + v), 1.0)
+            downdate(memory.inverse, k, omega / (1.0 + omega * v), 1.0)
         else:
             memory.skipped[0] += 1
-    take_in(y, memory.gamma, past)

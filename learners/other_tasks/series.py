@@ -1,9 +1,10 @@
 """Common part of time series learners: the last values of the series or its differences, and their scale."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Parameters, field, fragment, integer, number
+from driftway.learners.contract import Array, Counts, Parameters, field, fragment, integer, number, scratch
+from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.numeric.vectors import dot
 
 LARGEST = 1e140
@@ -29,6 +30,14 @@ class Past(NamedTuple):
     level: Array = field("f8[D]", "last difference of each order below D, the 0-th being the target itself")
     squares: Array = field("f8[1]", "sum of the squares of all values, wild ones as if they were `WILD` sigma")
     taken: Counts = field("i8[1]", "labelled rows taken in")
+    now: Array = scratch(
+        "f8[o]", "what `write_past` writes, while the values and levels of an earlier row stand in their place"
+    )
+
+
+def sizes(lags: int, diff: int) -> Sizes:
+    """Return the lengths in the shapes of `Past`."""
+    return {"lags": lags, "D": diff, "o": lags + diff + 1}
 
 
 @fragment
@@ -106,6 +115,54 @@ def take_in(y: float, coefficient: Array, past: Past) -> None:
     past.value[0] = min(max(entry, -largest), largest)
     entering = min(max(value, -largest), largest)
     past.squares[0] += entering * entering
+
+
+@fragment
+def cache_past(cached_prediction: Array, _parameters: Any, memory: Any) -> None:
+    """Cache what a row was forecast from, and the number of targets. Shapes: cached_prediction f8[o]."""
+    write_past(memory.past, cached_prediction)
+
+
+@fragment
+def recall_past(cached_prediction: Array, _parameters: Any, memory: Any) -> None:
+    """Put back the values and levels that the row was forecast from.
+
+    The coefficients must learn what follows from targets as old as those that they will forecast from.
+    Shapes: cached_prediction f8[o].
+    """
+    write_past(memory.past, memory.past.now)
+    read_past(memory.past, cached_prediction)
+
+
+@fragment
+def write_past(past: Past, written: Array) -> None:
+    """Write the values, then the levels, then the number of targets. Shapes: written f8[o]."""
+    lags = past.value.shape[0]
+    for i in range(lags):
+        written[i] = past.value[i]
+    for k in range(past.level.shape[0]):
+        written[lags + k] = past.level[k]
+    written[written.shape[0] - 1] = past.taken[0]
+
+
+@fragment
+def read_past(past: Past, written: Array) -> None:
+    """Read the values and levels that `write_past` wrote. Shapes: written f8[o]."""
+    lags = past.value.shape[0]
+    for i in range(lags):
+        past.value[i] = written[i]
+    for k in range(past.level.shape[0]):
+        past.level[k] = written[lags + k]
+
+
+@fragment
+def weight_of(past: Past, written: Array) -> float:
+    """Return what a late target counts: 1 over the targets that came since its row was forecast, itself included.
+
+    These follow from much the same values, and say much the same. With full steps the error is up to eight times as
+    large. Shapes: written f8[o].
+    """
+    return 1.0 / (1.0 + past.taken[0] - written[written.shape[0] - 1])
 
 
 @fragment

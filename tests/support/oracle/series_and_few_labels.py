@@ -35,20 +35,29 @@ class Series:
     def score(self, x):
         return [float(self.gamma @ self.h() + self.levels())]
 
+    def cache(self, x):
+        return self.h(), self.levels(), len(self.targets)
+
     def learn(self, x, y):
+        self.learn_late(x, y, self.cache(x))
+
+    def learn_late(self, x, y, cached):
+        h, levels, count = cached
+        if len(self.targets) > self.D and abs(y - levels) <= self.largest():
+            u = h / self.sigma()
+            omega = 1 / (1 + len(self.targets) - count)
+            self.step(u, float(self.gamma @ u) - (y - levels) / self.sigma(), omega)
+            self.gamma = np.clip(self.gamma, -self.c, self.c)
         if len(self.targets) >= self.D:
             self.take(np.diff([*self.targets, y], self.D)[-1])
         self.targets.append(y)
 
+    def largest(self):
+        return 30 * self.sigma() if len(self.bounded) >= 30 and any(self.bounded) else math.inf
+
     def take(self, value):
-        sigma, kept = self.sigma(), value
-        largest = 30 * sigma if len(self.bounded) >= 30 and any(self.bounded) else math.inf
-        if abs(value) > largest:
-            kept = np.clip(self.gamma @ self.h(), -largest, largest)
-        elif self.stand:
-            u = self.h() / sigma
-            self.step(u, float(self.gamma @ u) - value / sigma)
-            self.gamma = np.clip(self.gamma, -self.c, self.c)
+        largest = self.largest()
+        kept = value if abs(value) <= largest else np.clip(self.gamma @ self.h(), -largest, largest)
         self.stand.append(kept)
         self.bounded.append(np.clip(value, -largest, largest))
 
@@ -58,9 +67,10 @@ class OGD(Series):
         super().__init__(**given)
         self.power = {"const": 0.0, "inv_sqrt": 0.5, "inv_t": 1.0}[schedule]
 
-    def step(self, u, e):
+    def step(self, u, e, omega):
         if u.any():
-            self.gamma = self.gamma - min(self.eta / (len(self.stand) + 1) ** self.power, 0.5 / (u @ u)) * 2 * e * u
+            step = min(self.eta / (len(self.stand) + 1) ** self.power, 0.5 / (u @ u))
+            self.gamma = self.gamma - omega * step * 2 * e * u
 
 
 class ONS(Series):
@@ -68,9 +78,9 @@ class ONS(Series):
         super().__init__(eta=eta, **given)
         self.A = np.eye(self.lags) / self.c**2
 
-    def step(self, u, e):
-        self.A = self.A + 4 * e * e * np.outer(u, u)
-        self.gamma = self.gamma - np.linalg.solve(self.A, 2 * e * u) / self.eta
+    def step(self, u, e, omega):
+        self.A = self.A + omega * 4 * e * e * np.outer(u, u)
+        self.gamma = self.gamma - np.linalg.solve(self.A, omega * 2 * e * u) / self.eta
 
 
 class Gap:
