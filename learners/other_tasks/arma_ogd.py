@@ -117,7 +117,10 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memor
 def learn_delayed(
     _x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memory: ARMAOGDState, cached_prediction: Array
 ) -> None:
-    """As `learn`, but step by what the row was forecast from, before the target is appended to the latest ones."""
+    """As `learn`, but step by what the row was forecast from, before the target is appended to the latest ones.
+
+    Shapes: cached_prediction f8[o].
+    """
     step_down(y, s, weight_of(memory.past, cached_prediction), p, memory)
     read_past(memory.past, memory.past.now)
     if abs(y) <= LARGEST:
