@@ -28,6 +28,7 @@ from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import Topics, present_topics
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner
+from driftway.worker.state.plans.model_plan import FIRST
 
 
 class Deployment:
@@ -37,6 +38,8 @@ class Deployment:
     ----------
     settings : WorkerSettings
         The workers' settings; those that do not affect the bits of the outputs are ignored.
+    first_plan : int
+        Number of the plan whose models the settings have; those of earlier ones are not known.
 
     Raises
     ------
@@ -48,8 +51,8 @@ class Deployment:
         No broker answers.
     """
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: WorkerSettings, first_plan: int = FIRST) -> None:
+        self.settings, self._first_plan = settings, first_plan
         counts = present_topics(settings.bootstrap, settings.passthrough)
         if settings.input not in counts:
             raise UsageFailure(no_topic(settings.input))
@@ -62,6 +65,8 @@ class Deployment:
                 }
                 more = with_options.get(name, "")
                 why = f"no worker of group {settings.group} has run on {settings.input}{more} yet"
+                if self._topics.snapshots in counts and not more:
+                    why = "it was deleted: the next start of a worker creates it again"
                 raise UsageFailure(no_topic(name, why))
             if counts[name] < counts[settings.input]:
                 raise UsageFailure(
@@ -117,7 +122,8 @@ class Deployment:
                 committed, metadata = offset_of_group(reader, settings.input, p, deadline)
                 record = last_record(reader, settings, p)
                 last = counted(record, metadata)
-                target = AuditTarget(p, committed, metadata, last, 0 if record is None else record.set_aside_from)
+                said = (0, None) if record is None else (record.set_aside_from, record.rounds)
+                target = AuditTarget(p, committed, metadata, last, *said, self._first_plan)
                 low, _ = watermarks(reader, settings.input, p, deadline)
                 self.targets.append(target)
                 self.total += max(0, (target.committed or 0) - low)

@@ -10,6 +10,7 @@ from typing import Any
 from driftway.learners.averaging.exchange import Aggregate, ModelAverager
 from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.audit.outputs import RecordIdentity, TopicComparison
+from driftway.worker.admin.audit.report import AuditTarget
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
@@ -46,16 +47,17 @@ class ExchangeVerifier:
     ----------
     settings : WorkerSettings
         The workers' settings.
-    partition : int
-        Partition whose rounds are checked.
+    target : AuditTarget
+        Partition whose rounds are checked, and the last committed one.
     """
 
-    def __init__(self, settings: WorkerSettings, partition: int) -> None:
+    def __init__(self, settings: WorkerSettings, target: AuditTarget) -> None:
         share = settings.model.share
         assert share is not None  # noqa: S101
-        self._share, self._topic, self._partition = share, settings.topics.shares, partition
+        self._share, self._topic = share, settings.topics.shares
+        self._partition, self._last = target.partition, target.rounds
         self._logs = shares_of(settings)
-        self._own = [value for _, value in self._logs[partition]]
+        self._own = [value for _, value in self._logs[self._partition]]
         self._headers = [one for one in map(read_record_header, self._own) if one is not None]
         self._sent: dict[int, list[tuple[int, RecordHeader, bytes]]] = {}
         """Partition -> offsets, headers and values of its records."""
@@ -65,9 +67,8 @@ class ExchangeVerifier:
 
     def is_complete(self, model: Model, offset: int) -> bool:
         """Whether the topic still holds every round that a model at an input offset has to replay."""
-        return (
-            first_missing(self._headers, 0 if model.exchange is None else model.exchange.round_number, offset) is None
-        )
+        after = 0 if model.exchange is None else model.exchange.round_number
+        return first_missing(self._headers, after, offset, self._last) is None
 
     def verify(self, model: Model, offset: int) -> None:
         """Make a model at an input offset replay its rounds, and check each of them."""

@@ -80,15 +80,14 @@ class PartitionAudit:
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._challenged = streams.challengers
         complete = partial(with_state, settings=settings)
-        self._snapshots = SnapshotReader(streams.chunks, settings.model, complete, streams.adoptions)
+        self._snapshots = SnapshotReader(streams.chunks, settings.model, complete, streams.adoptions, target.first_plan)
         self._model = self._snapshots.empty_model(target, settings.group)
-        self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
+        self._exchange_verifier = ExchangeVerifier(settings, target) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
         self._position = 0
         self._ahead: CompleteSnapshot | None = None
         """The next snapshot to compare."""
-        self._pointed = False
-        self._newest_snapshot = -1
+        self._pointed, self._newest_snapshot = False, -1
 
     def audit(self) -> AuditReport:
         """Run the audit, once.
@@ -153,14 +152,15 @@ class PartitionAudit:
             self._ahead = self._next_snapshot()
         found = self._ahead
         if found is None or found.offset > self.committed:
-            self._unchecked(f"nothing can be checked: the log begins at {low}{gap}, and no complete snapshot is later")
+            known = f"the log begins at {low}{gap}, and no complete snapshot is later"
+            self._unchecked(f"nothing can be checked{self._snapshots.why_begins_later}: {known}")
             return False
         if found.plan is not None:
             self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group, found.plan)
         self._model.load(found.saved)
         self._start_at(found.offset)
         self._ahead = self._next_snapshot()
-        why = "" if self._snapshots.stream.first is None else ", since a new history began"
+        why = self._snapshots.why_begins_later
         self._unchecked(
             f"offsets before {found.offset} cannot be checked{why}; the snapshot at {found.where} was trusted"
         )
@@ -185,7 +185,7 @@ class PartitionAudit:
     def _fresh_at(self) -> int | None:
         """The offset at which the group started with a fresh model; None if it is unknown or no longer in the log."""
         low, start = self._input.low, self.settings.start
-        if self._snapshots.stream.first is not None or (self._ahead is not None and self._ahead.taken_over):
+        if self._snapshots.why_begins_later or (self._ahead is not None and self._ahead.taken_over):
             return None
         earliest = start == EARLIEST
         if isinstance(start, int):

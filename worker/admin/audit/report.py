@@ -10,7 +10,7 @@ from driftway.worker.admin.input_records import NOT_COUNTED, CountedState
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
-from driftway.worker.state.plans.model_plan import PlanAdoption
+from driftway.worker.state.plans.model_plan import FIRST, PlanAdoption
 
 Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
@@ -32,6 +32,10 @@ class AuditTarget:
         What the last commit had read of the input.
     set_aside_from : int
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
+    rounds : int or None
+        Exchange rounds up to the last commit; None: learners are not shared, or it is not known.
+    first_plan : int
+        Number of the plan whose models the settings have; earlier ones are not known.
     """
 
     partition: int
@@ -39,6 +43,8 @@ class AuditTarget:
     metadata: str | None = None
     last: CountedState = NOT_COUNTED
     set_aside_from: int = 0
+    rounds: int | None = None
+    first_plan: int = FIRST
 
     @property
     def pointer(self) -> Pointer | None:

@@ -26,7 +26,7 @@ from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.monitors import newest_form
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption
 from driftway.worker.state.snapshot import BadSnapshot
 from driftway.worker.state.stored_fields import LARGEST, Malformed
 
@@ -87,6 +87,8 @@ class SnapshotReader:
         Adds the states of models that begin from a file to the adoption of a plan.
     adoptions : mapping
         Number of each plan that the partition adopted before these records -> where.
+    first_plan : int
+        Number of the plan whose models the settings have; snapshots of earlier ones, which are not known, are skipped.
     """
 
     def __init__(
@@ -95,8 +97,9 @@ class SnapshotReader:
         settings: ModelSettings,
         complete: Callable[[PlanAdoption], PlanAdoption] = lambda adoption: adoption,
         adoptions: Mapping[int, PlanAdoption] = NO_ADOPTIONS,
+        first_plan: int = FIRST,
     ) -> None:
-        self.stream = stream
+        self.stream, self._first_plan = stream, first_plan
         self.settings, self._complete = settings, complete
         self.form = newest_form(settings.target.task)
         """What the states have; not all of it in a history that an earlier version began."""
@@ -113,6 +116,13 @@ class SnapshotReader:
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
         self._began: int | None = None
+
+    @property
+    def why_begins_later(self) -> str:
+        """Why the audit cannot begin where the group did; empty if it can."""
+        if self._first_plan > FIRST:
+            return f", since the models before plan {self._first_plan} are not known"
+        return "" if self.stream.first is None else ", since a new history began"
 
     def empty_model(self, target: AuditTarget, group: str) -> Model:
         """Make a model in its initial state."""
@@ -146,7 +156,8 @@ class SnapshotReader:
             if group is not None:
                 while (following := self.stream.peek(1)) and self._is_beside_snapshots(following[0]):
                     self.stream.drop(1)  # adoptions of plans are behind the snapshot of the same commit
-                return self._read(group.chunks)
+                if (found := self._read(group.chunks)) is not None:
+                    return found
         self._assembler.discard()
         return None
 
@@ -176,9 +187,13 @@ class SnapshotReader:
         others = commit_record_key(partition), new_topic_key(partition)
         return key in others or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition)
 
-    def _read(self, chunks: list[Any]) -> CompleteSnapshot:
+    def _read(self, chunks: list[Any]) -> CompleteSnapshot | None:
+        """Parse a snapshot; None if its models are of a plan that is not known."""
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
+        first = snapshot.read_snapshot_header(blob)
+        if first is not None and (FIRST if first.plan is None else first.plan.number) < self._first_plan:
+            return None
         try:
             model, saved, offset, header = snapshot.read_planned(
                 blob, lambda plan: Model(self.settings, self.stream.partition, plan=plan)

@@ -88,7 +88,7 @@ def audit(input_: str, as_json: bool, **given: Any) -> None:
     given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
     group = find_group(given, input_, passthrough)
-    _fill_in_from_group(given, input_, group, passthrough)
+    first_plan = _fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
     settings = WorkerSettings(
         given["bootstrap"],
@@ -101,7 +101,7 @@ def audit(input_: str, as_json: bool, **given: Any) -> None:
         label_topic=given["label_topic"],
         client=choose_client(given["client"])[0],
     )
-    deployment = Deployment(settings)
+    deployment = Deployment(settings, first_plan)
     try:
         with bar(input_, deployment.total) as progress:
             reports = deployment.audit(progress or (lambda _: None))
@@ -168,8 +168,10 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     )
 
 
-def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> None:
+def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> int:
     """Set the model options that were not given to those of the group's first plan; they stay if it says nothing yet.
+
+    Returns the number of that plan: more than 1 if the topic of plans has lost earlier ones.
 
     Raises
     ------
@@ -182,6 +184,7 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
     """
     from driftway.worker.admin.models import find_models
     from driftway.worker.admin.state_admin.source import settings_for
+    from driftway.worker.state.plans.model_plan import FIRST
 
     settings = settings_for(given["bootstrap"], input_, group, passthrough, None, given["outputs"])
     try:
@@ -189,10 +192,10 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
     except (Unreachable, CannotRestore):
         raise
     except UsageFailure:
-        return  # nothing is committed yet: whoever reads on tells
+        return FIRST  # nothing is committed yet: whoever reads on tells
     except Failure as problem:
         if was_given("learner"):
-            return
+            return FIRST
         raise Failure(
             f"the models of group {group} are not known: {problem}; with --learner and the other options of its "
             "workers the outputs before it are checked"
@@ -203,11 +206,19 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
         _require_complete(found, first)
         _require_agreement(found, given["learner"])
     elif first.warm is None:
-        return  # the first snapshot tells
+        return FIRST  # the first snapshot tells
     else:
         _require_agreement(found, given["learner"], from_files=1)
         options["frozen"], given["challengers"] = first.warm.frozen, options["learner"][1:]
     given |= {option: value for option, value in options.items() if not was_given(option)}
+    if was_given("learner") or found.plans[0].number == FIRST:
+        return FIRST
+    click.echo(
+        f"{settings.topics.models} no longer has plan {FIRST}: with --learner and the other options of the group's "
+        "first workers the outputs before it are checked, too",
+        err=True,
+    )
+    return found.plans[0].number
 
 
 def _require_complete(found: GroupModels, first: ModelSettings) -> None:

@@ -23,7 +23,7 @@ from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanAdoption
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanAdoption
 from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
@@ -68,7 +68,7 @@ class Task:
         self._schedule = SnapshotSchedule(settings)
         self._decided = False
         """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
-        self._relearned_at = 0
+        self._relearned_at, self._emptied_plan = 0, FIRST
         """The offset after the last row that a restore relearns."""
         self.held_until = 0.0
         """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
@@ -123,6 +123,7 @@ class Task:
         self.position, self.committed, self._decided = found.position, found.committed, found.decided
         self.emission_changes.restart(found, self.model)
         self._relearned_at = found.committed if found.relearned_at is None else found.relearned_at
+        self._emptied_plan = found.emptied_plan
         self.input_count.require(self.position)
         self.move(State.RESTORING)
         if self.position >= self._relearned_at:
@@ -317,8 +318,7 @@ class Task:
         self.relearning.cancel()
         if self.plan_changes.adopted:
             self.in_memory_offset = None  # the state in memory is that of an earlier plan
-        self.merger = None
-        self.checkpoint.open = False
+        self.merger, self.checkpoint.open = None, False
         self.move(State.CREATED)
 
     def close(self) -> None:
@@ -329,7 +329,7 @@ class Task:
         self.move(State.CLOSED)
 
     def _run(self) -> None:
-        self._adopt_plans(max(self.position, self.committed))
+        self._adopt_plans(max(self.position, self.committed), committing=self._emptied_plan > FIRST)
         self.input_count.require(max(self.position, self.committed))
         self.emission_changes.continue_at(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
@@ -361,9 +361,9 @@ class Task:
 
     def _adopt_plans(self, following: int, committing: bool = False) -> None:
         """Adopt each plan that is due before the row at offset `following`."""
-        if self.model.schema is None:
-            return  # whether its models fit the rows is not known yet
         while due := self.plan_changes.due(self.model.plan.number, self.position, following, committing):
+            if self.model.schema is None and due.plan.number > self._emptied_plan:
+                return  # whether its models fit the rows is not known yet
             before = self.model.plan
             try:
                 self.model, due = self.relearning.followed_by(self.model, due, self._to_relearn(due.plan))

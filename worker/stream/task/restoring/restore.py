@@ -98,6 +98,8 @@ def restore(
             _begin_outputs(context)
         if found.history_start is not None:
             _begin_history(context, found)
+        if found.decided and found.history_start is not None and not found.keeps_learned and last.record is not None:
+            found = replace(found, emptied_plan=last.record.plan)
         found = replace(found, emitted=_emitted_before(context, found, last))
         return _with_counts(_with_offsets(context, found, sources), sources)
 

@@ -52,6 +52,7 @@ def choose(sources: RestoreSources, missing: MissingOutputs | None, in_memory_of
         found = end.by_policy(
             f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
         )
+        found = replace(found, new_topic=found.history_start is not None)  # an audit needs them for earlier outputs
     elif missing is not None and missing.unrecorded_from is not None and sources.follows_records:
         found = end.by_policy(missing.reason(sources.context.settings.topics))
     elif (cut := cut_at(sources)) is not None:

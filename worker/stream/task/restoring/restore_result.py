@@ -11,7 +11,7 @@ from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import PlanAdoption
+from driftway.worker.state.plans.model_plan import FIRST, PlanAdoption
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 
 
@@ -82,6 +82,9 @@ class RestoreResult:
         Number of each of these plans -> its relearned models, as they are at its adoption.
     emitted : str or None
         Whose predictions were written up to `committed`; None: that is not known.
+    emptied_plan : int
+        Number of the plan that the partition had adopted, if a policy lets learners begin empty; else FIRST. They are
+        those of that plan from `committed` on.
     """
 
     model: Model | None
@@ -104,6 +107,7 @@ class RestoreResult:
     adoptions: tuple[PlanAdoption, ...] = ()
     relearned: dict[int, Model] = field(default_factory=dict)
     emitted: str | None = CHAMPION_ONLY
+    emptied_plan: int = FIRST
 
     @property
     def recorded_until(self) -> int:

@@ -173,8 +173,8 @@ class RestoreSources:
             RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True)
         )
 
-    def by_policy(self, reason: str) -> RestoreResult:
-        """Apply --on-restore-failure."""
+    def by_policy(self, reason: str, from_older: bool = True) -> RestoreResult:
+        """Apply --on-restore-failure; without `from_older` no snapshot can be used."""
         low, committed, reason = self.low, self.committed, reason + self.gone
         learner, policy = self.empty_learner, self.context.settings.on_restore_failure
         if isinstance(self.context.settings.start, int):
@@ -183,7 +183,7 @@ class RestoreSources:
             note = f"{reason}; starting with {learner}, as configured"
             model = self.context.make_model()
             return RestoreResult(model, committed, committed, None, note, history_start=committed, decided=True)
-        older = None if self.gap is not None else self.from_older_snapshot(reason)
+        older = self.from_older_snapshot(reason) if from_older and self.gap is None else None
         if policy == REPLAY and older is not None:
             return older
         if policy == REPLAY:

@@ -31,8 +31,9 @@ def with_rounds(found: RestoreResult, sources: RestoreSources) -> RestoreResult:
     gone, found = _rounds(found, sources)
     if gone is not None:
         gone, found = _rounds(sources.by_policy(gone), sources)
-    if gone is not None:
-        raise CannotRestore(f"cannot restore {sources.context.where}: {gone}")
+        if gone is not None:  # those after an older snapshot are gone, too
+            _, found = _rounds(sources.by_policy(gone, from_older=False), sources)
+        found = replace(found, new_topic=found.history_start is not None)  # an audit needs them for earlier outputs
     return found
 
 
