@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -79,11 +81,18 @@ class Schemas:
         self.validate, rest = _validate(properties)
         self._properties = client_properties(url, rest)
         self._patient_from = 0.0
-        try:
-            self._client = SchemaRegistryClient(self._properties)
+        urls = self._properties["url"].split(",")
+        try:  # each URL has a client: one with several asks them in their order every time, even those that are dead
+            self._clients = deque(SchemaRegistryClient(self._properties | {"url": one}) for one in urls)
         except Exception as error:  # from the client, ssl or files
             raise UsageFailure(f"registry property refused: {self._scrubbed(error)}") from None
-        weakref.finalize(self, self._client.close)  # it keeps a connection open
+        for client in self._clients:
+            weakref.finalize(self, client.close)  # it keeps a connection open
+
+    @property
+    def _client(self) -> Any:
+        """The client of the URL that answered last, of the first one to begin with."""
+        return self._clients[0]
 
     def by_id(self, number: int, form: str | None = None) -> Any:
         """Return the schema with an id, which never changes.
@@ -95,7 +104,7 @@ class Schemas:
         Unreachable, Failure
             The registry does not answer, or refuses to.
         """
-        missing, get = f"no schema {number} in the registry", partial(self._client.get_schema, number)
+        missing, get = f"no schema {number} in the registry", partial(self._call, "get_schema", number)
         try:
             return self._sound(self._ask(get, form, missing))
         except Unusable:
@@ -130,7 +139,7 @@ class Schemas:
                 raise Unusable(f"a schema refers to others more than {DEEPEST_REFERENCE} deep, or {MAX_REFERENCES}")
             if name not in found:
                 missing = f"no version {version} of {subject} in the registry"
-                get = partial(self._client.get_version, subject, version, True)
+                get = partial(self._call, "get_version", subject, version, True)
                 answer = self._sound(self._ask(get, form, missing).schema)
                 self._add_referred(answer, form, found, (*around, name))
                 found[name] = answer
@@ -159,8 +168,19 @@ class Schemas:
             raise Unusable(f"a schema has {len(schema.schema_str):,} characters, more than {MAX_CHARACTERS:,}")
         return schema
 
+    def _call(self, method: str, *given: Any, fmt: str | None = None) -> Any:
+        return getattr(self._client, method)(*given, fmt=fmt)
+
     def _ask(self, question: Callable[..., Any], form: str | None, missing: str) -> Any:
         """Return the registry's answer; `missing` is the message if it does not have what is requested."""
+        for _ in range(len(self._clients) - 1):
+            with suppress(Unreachable):
+                return self._ask_one(question, form, missing)
+            self._clients.rotate(-1)
+        return self._ask_one(question, form, missing)
+
+    def _ask_one(self, question: Callable[..., Any], form: str | None, missing: str) -> Any:
+        """As `_ask`, of one URL."""
         from confluent_kafka.schema_registry import SchemaRegistryError
 
         question = partial(_in_time, question, min(ATTEMPTS_SECONDS * self._properties["timeout"], LONGEST_SECONDS))

@@ -138,6 +138,25 @@ def test_the_second_registry_is_used_if_the_first_does_not_answer(stub):
     assert make_parser("json-schema", f"http://127.0.0.1:9,{stub.url}", QUICK)(value) == expected
 
 
+def test_a_registry_that_answered_is_asked_first_from_then_on(stub):
+    """Before, each new schema waited until the client had given up the first URL."""
+    values = [registered.json_schema(stub.url), registered.avro(stub.url)]
+    with Stub() as busy:
+        busy.status = 503
+        for form, (value, expected) in zip(("json-schema", "avro"), values, strict=True):
+            parse = make_parser(form, f"{busy.url},{stub.url}", QUICK)
+            assert parse(value) == expected
+            assert busy.asked, "the first one is asked"
+            busy.asked.clear()
+            with pytest.raises(Reject, match="no schema 77 in the registry"):
+                parse(b"\0" + (77).to_bytes(4, "big") + value[5:])
+            assert not busy.asked
+        stub.status = 503
+        with pytest.raises(Unreachable, match="HTTP 503"):
+            parse(b"\0" + (78).to_bytes(4, "big") + value[5:])
+        assert busy.asked, "if it does not answer any more, the others are asked again"
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("lacks", ["confluent_kafka.schema_registry", "fastavro", "google.type", "jsonschema"])
 def test_a_missing_extra_is_reported_in_one_sentence(monkeypatch, form, lacks):
