@@ -147,6 +147,7 @@ def start_method() -> str:
 def _alone(function: Callable[[J], object], job: J) -> None:
     _end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has the parent's handler
     function(job)
 
 

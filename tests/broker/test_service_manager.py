@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until
@@ -38,3 +42,21 @@ def test_a_worker_notifies_the_service_manager_when_it_joins_runs_and_stops(kafk
             assert worker.wait() == 0, worker.summary()
             await_until(lambda: "STOPPING=1" in receive(), 10, "it reports that it stops")
     assert notifications.count("READY=1") == notifications.count("STOPPING=1") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_is_stopped_while_it_imports_its_modules_exits_with_0(kafka: str, number: int) -> None:
+    """A second signal ends it at once, with that signal's code."""
+    scenario = FaultScenario(kafka, partitions=1, rows=1)
+    begun = "driftway.worker.stream.observability.event_log"  # what it imports first
+    for signals, codes in ((1, (0,)), (2, (0, 128 + number))):
+        argv = [sys.executable, "-X", "importtime", "-m", "driftway", *scenario.worker()]
+        with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as worker:
+            assert worker.stderr is not None
+            assert any(begun in line for line in worker.stderr)
+            for _ in range(signals):
+                worker.send_signal(number)
+            rest = worker.stderr.read()
+            assert worker.wait(60) in codes, rest[-1000:]
+            assert "Traceback" not in rest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -226,6 +227,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     import faulthandler
 
+    stop = StopSignals()  # before what takes long to import
+
     from driftway.worker.stream.observability.event_log import JSON, EventLog
     from driftway.worker.stream.observability.uncaught import logged_as_events
 
@@ -237,10 +240,10 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     for sentence in obj.pop("renamed", ()):
         event_log.warning("renamed option", note=sentence)
     with logged_as_events(event_log):  # before kernels are loaded, which may log warnings
-        _work(obj, {"input": input_, "group": group, **given}, event_log)
+        _work(obj, {"input": input_, "group": group, **given}, event_log, stop)
 
 
-def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> None:
+def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog, stop: StopSignals) -> None:
     from driftway.worker.stream.observability.event_log import JSON
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.observability.settings_in_force import settings_in_force
@@ -260,14 +263,11 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     metrics = WorkerMetrics(settings.group, settings.input, settings.client)
     # Before the endpoint's thread: kernels are compiled in forks of this process, if it has no other thread.
     kernels = KernelPreparation(settings.model, settings.client, event_log)
-    running = Loop(settings, event_log, metrics, obj.get("probe"))
+    running = stop.running = Loop(settings, event_log, metrics, obj.get("probe"))
     endpoint = open_endpoint(given, running, obj["page_routes"])
     if endpoint is not None:
         endpoint.start()
         event_log.event("listening", host=given["http_host"], port=endpoint.port)
-    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # as under nohup
-    for name in (signal.SIGTERM, signal.SIGINT, *hangup):
-        signal.signal(name, lambda number, _: _stop(running, number))
     try:
         running.run(kernels)
     finally:
@@ -315,8 +315,21 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
     return settings, why
 
 
-def _stop(running: Worker, number: int) -> None:
-    """First signal: finish, commit, leave. Second: leave at once; the next owner aborts the open transaction."""
-    if running.stopping:
-        os._exit(128 + number)
-    running.stop()
+class StopSignals:
+    """First signal: finish, commit, leave, or end a start. Second: leave at once; the next owner aborts the rest."""
+
+    def __init__(self) -> None:
+        self.running: Worker | None = None
+        """The loop; None before there is one."""
+        self._received = False
+        hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # as under nohup
+        for name in (signal.SIGTERM, signal.SIGINT, *hangup):
+            signal.signal(name, self._receive)
+
+    def _receive(self, number: int, _frame: object) -> None:
+        if self._received:
+            os._exit(128 + number)
+        self._received = True
+        if self.running is None:
+            sys.exit(0)
+        self.running.stop()
