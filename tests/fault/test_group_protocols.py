@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from driftway.worker.kafka.client_config import quiet
 from tests.support.brokers import own_broker
 from tests.support.fault_scenario import SESSION_MS, FaultScenario
-from tests.support.groups import set_session
+from tests.support.groups import member, set_session
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.process import Driftway, stop
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
@@ -156,17 +156,18 @@ def test_a_successor_waits_until_the_name_of_a_killed_member_is_free(kafka: str)
 
 
 @pytest.mark.slow
-def test_a_worker_that_a_full_group_does_not_admit_says_so_once(pytestconfig: pytest.Config) -> None:
+@pytest.mark.parametrize("protocol", ["range", "consumer"])
+def test_a_worker_that_a_full_group_does_not_admit_says_so_once(pytestconfig: pytest.Config, protocol: str) -> None:
     """It waits, and takes over when the other one leaves."""
-    with own_broker(pytestconfig, {"group.max.size": "1"}) as broker:
+    with own_broker(pytestconfig, {"group.max.size": "1", "group.consumer.max.size": "1"}) as broker:
         scenario = FaultScenario(broker.bootstrap, partitions=1, rows=100)
         scenario.fill(0, 100)
-        with Driftway(*scenario.worker()) as first:
+        with Driftway(*member(scenario, protocol, "one")) as first:
             first.await_text("running")
-            with Driftway(*scenario.worker()) as second:
-                second.await_text("waiting for partitions")
+            with Driftway(*member(scenario, protocol, "two")) as second:
+                second.await_text("waiting for partitions" if protocol == "range" else "consumer error")
                 assert second.stderr.count("consumer error") == 1
-                assert "group.max.size" in second.stderr
+                assert "the brokers allow no more members (group.max.size, or group.consumer.max.size" in second.stderr
                 stop(first)
                 second.await_text("running")
                 stop(second)

@@ -38,6 +38,8 @@ CLIENT_HEARTBEAT_MS, HEARTBEATS = 3_000, 2
 """The client's own default; and how many heartbeats a session that is suggested has at least."""
 NAME_TAKEN = "instance ID is still used"
 """Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
+GROUP_FULL = "Consumer group has reached maximum size"
+"""Error of both protocols if the group is full; in the classic one the client tries again by itself."""
 REJOIN_SECONDS = 1.0
 """Pause before joining again."""
 WAIT_SECONDS = 10.0
@@ -48,8 +50,8 @@ WAITING = (
 REPEAT_SECONDS = 60.0
 """Least interval between two lines about the same error, which the client gets over by itself."""
 HINTS = {
-    KafkaError.GROUP_MAX_SIZE_REACHED: "the brokers allow no more members (group.max.size): this worker waits until "
-    "another one has left",
+    KafkaError.GROUP_MAX_SIZE_REACHED: "the brokers allow no more members (group.max.size, or group.consumer.max.size "
+    "with group.protocol=consumer): this worker waits until another one has left",
     KafkaError.INCONSISTENT_GROUP_PROTOCOL: "another program is in this group (driftway check names it), or the "
     "workers differ in partition.assignment.strategy: this worker waits until those members have left",
 }
@@ -95,6 +97,8 @@ class GroupMembership:
         """Since when the member waits for its partitions; None: it has them, or the protocol does not make it wait."""
         self._next_line = WAIT_SECONDS
         """Seconds of waiting after which the log says so."""
+        self._full = False
+        """Whether the group has refused the member because it is full."""
         self._reported: dict[int, float] = {}
         """Code of an error -> when it was logged last."""
 
@@ -117,7 +121,8 @@ class GroupMembership:
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)
         facts = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
-        self.event_log.event("subscribed", **facts)
+        if not self._full:  # else it joins every second
+            self.event_log.event("subscribed", **facts)
         self._member = member
         if protocol != CONSUMER:
             self.waits()
@@ -126,6 +131,7 @@ class GroupMembership:
     def joined(self) -> None:
         """Record that the group has accepted the member."""
         self._join_deadline = self._waiting_since = None
+        self._full = False
 
     def waits(self) -> None:
         """Record that the member waits for its partitions."""
@@ -157,6 +163,10 @@ class GroupMembership:
 
     def may_rejoin(self, error: str) -> bool:
         """Whether a new member may join after an error that ended this client's membership."""
+        if GROUP_FULL in error and self.settings.protocol == CONSUMER:
+            self.report(KafkaError(KafkaError.GROUP_MAX_SIZE_REACHED))
+            self._full = True
+            return True
         allowed = any(words in error for words in (NAME_TAKEN, *GROUP_LOST_ERRORS)) and not self.join_timed_out()
         if allowed:
             self.event_log.warning("not admitted to the group, trying again", error=error)
