@@ -100,3 +100,18 @@ def test_watch_reports_a_record_that_is_not_a_prediction_in_one_sentence(kafka: 
         f"driftway: cannot read the prediction in {scenario.prefix}.predictions/0 at 0: record 0 is not a packed "
         "prediction of version 1: it begins with byte 9\n"
     )
+
+
+@pytest.mark.slow
+def test_a_worker_that_reads_events_as_another_format_names_the_format_that_they_have(kafka: str) -> None:
+    """A group that has committed before goes on; a new one stops, and commits nothing."""
+    for seen in (200, 0):
+        for written, read in (("json", "packed"), ("packed", "json")):
+            scenario = FaultScenario(kafka, PARTITIONS, rows=0)
+            if seen:
+                replay(kafka, scenario.topic, "--format", read, "--limit", str(seen))
+                run_worker(scenario, "--format", read)
+            replay(kafka, scenario.topic, "--format", written, "--limit", "1500")
+            done = driftway(*scenario.worker("--format", read, "--stop-at-end"))
+            assert done.code == (0 if seen else 1), done
+            assert f"it looks like an event in another format: --format {written}" in done.stderr

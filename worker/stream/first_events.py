@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from driftway.worker.errors import Failure, plural, shown
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.progress_log import example
+from driftway.worker.stream.observability.progress_log import example, other_format
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.rejections import format_counts, kind_of
@@ -121,7 +121,8 @@ class FirstEvents:
         if not self._kinds:
             bad = rejected[0]
             self._until = self._clock() + HOLD_SECONDS
-            self._first = f"{task}@{bad.offset}: {shown(bad.reason)}: {example(bad.value)}"
+            other = other_format(kind_of(bad.reason), bad.value)
+            self._first = f"{task}@{bad.offset}: {shown(bad.reason)}: {example(bad.value)}{other and f'; {other}'}"
         seen = self._seen.get(task.partition, 0)
         self._kinds.update(kind_of(bad.reason) for bad in rejected if bad.offset >= seen)
         self._seen[task.partition] = max(seen, rejected[-1].offset + 1)

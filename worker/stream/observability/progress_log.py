@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,6 +28,14 @@ OF_NAMES = (
     "the names are those of the partition's first event, unless --features names them; `driftway models configure "
     "--add-feature` adds one, and with --missing events may lack some"
 )
+FORMATS = (
+    ("not-json", re.compile(rb"\x01[\x04\x08]"), "packed"),
+    ("packed", re.compile(rb"\s*[{\[]"), "json"),
+    ("packed", re.compile(rb"\0"), "avro, protobuf or json-schema"),
+    ("registry", re.compile(rb"\s*[{\[]"), "json"),
+    ("registry", re.compile(rb"\x01[\x04\x08]"), "packed"),
+)
+"""Kind of rejection, how the value begins, and the --format that has such values."""
 NOTHING_USABLE = 100
 """Rejections without any usable event after which the log says what was expected."""
 
@@ -79,7 +88,8 @@ class ProgressLog:
                     else f"label {partition}@{one.label_offset}"
                 )
                 what = "label set aside" if one.set_aside else "rejected"
-                note = {"note": OF_NAMES} if one.reason.startswith(OTHER_NAMES) else {}
+                words = OF_NAMES if one.reason.startswith(OTHER_NAMES) else other_format(kind, one.value)
+                note = {"note": words} if words else {}
                 self.event_log.warning(
                     what, kind=kind, at=where, reason=shown(one.reason), example=example(one.value), **note
                 )
@@ -171,6 +181,12 @@ class ProgressLog:
         if self.set_aside:
             facts["labels_set_aside"] = sum(self.set_aside.values())
         return facts if accuracy is None else {**facts, accuracy[0]: round(accuracy[1], 4)}
+
+
+def other_format(kind: str, value: bytes | None) -> str:
+    """Say which --format a rejected event seems to have, if that explains this kind of rejection; else nothing."""
+    found = (name for one, begin, name in FORMATS if one == kind and begin.match(value or b""))
+    return next((f"it looks like an event in another format: --format {name}" for name in found), "")
 
 
 def example(value: bytes | None) -> str:

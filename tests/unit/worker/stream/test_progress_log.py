@@ -155,3 +155,20 @@ def test_waiting_labels_of_revoked_partitions_are_not_reported() -> None:
     log.now += 60
     log.progress_log.tick([], {})
     assert log.lines() == ["working rows=0 rows_per_second=0 rejected=0"]
+
+
+@pytest.mark.parametrize(("reason", "value", "form"), [
+    ("not JSON: its text is not UTF-8", b"\x01\x08" + bytes(24), "packed"),
+    ("packed: version 123 is not 1", b'{"x": [1]}', "json"),
+    ("packed: version 0 is not 1", b"\x00\x00\x00\x00\x07ab", "avro, protobuf or json-schema"),
+    ("avro: not in the registry's format", b' {"x": [1]}', "json"),
+    ("packed: version 9 is not 1", b"\x09", None),
+    ("no x", b"{}", None),
+    ("packed: null", None, None),
+])  # fmt: skip
+def test_a_rejection_of_an_event_in_another_format_names_that(reason: str, value: bytes | None, form: str | None):
+    log = ProgressLogOutput()
+    log.progress_log.count(0, 1, [bad(reason, 7, value)])
+    (line,) = log.lines()
+    assert line.rpartition(" note=")[2] == (f"it looks like an event in another format: --format {form}") or not form
+    assert ("note=" in line) == (form is not None)
