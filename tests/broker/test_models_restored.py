@@ -105,13 +105,15 @@ def test_an_offset_that_was_set_back_is_predicted_again_by_the_models_of_that_ti
     assert found == predictions[:500] + predictions[350:]
 
 
-def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka: str) -> None:
-    """Other models would predict: those of the options."""
-    scenario = with_another_champion(kafka)
+@pytest.mark.parametrize("guarantee", slow_but([EXACTLY_ONCE], [EXACTLY_ONCE, AT_LEAST_ONCE]))
+def test_the_log_is_not_relearned_if_it_is_not_known_where_models_changed(kafka: str, guarantee: str) -> None:
+    """Other models would predict: those of the options. At-least-once has no commit record that names the plan."""
+    more = "--guarantee", guarantee
+    scenario = with_another_champion(kafka, *more)
     damage(scenario, 0)
     topic = f"{scenario.prefix}.snapshots"
     delete_before(scenario, topic, 1 + max(one.offset for one in read_all(kafka, topic) if one.key == b"0.plan.3"))
-    sentence = refused(scenario, *PLAIN)
+    sentence = refused(scenario, *PLAIN, *more)
     assert f"no older one can be used: {topic} no longer says where plan 3 was adopted" in sentence
 
 

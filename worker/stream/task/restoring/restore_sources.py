@@ -18,6 +18,7 @@ from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import FIRST
+from driftway.worker.state.plans.plan_topic import known_plans
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
@@ -265,11 +266,20 @@ class RestoreSources:
 
         A partition may have skipped plans, but not the last commit's.
         """
-        newest = FIRST if self.last.record is None else self.last.record.plan
+        certain, newest = self.last.record is not None, self._newest_plan
         lost = [plan for plan in range(number + 1, newest + 1) if plan not in known]
-        if not lost or (lost[-1] != newest and not self.records_deleted):
+        if not lost or ((lost[-1] != newest or not certain) and not self.records_deleted):
             return ""
         return f"{self.context.settings.topics.snapshots} no longer says where plan {lost[-1]} was adopted"
+
+    @property
+    def _newest_plan(self) -> int:
+        """Number of the newest plan that the partition may have taken: the last commit's, if that has a record."""
+        if (record := self.last.record) is not None:
+            return record.plan
+        context = self.context
+        plans = known_plans(context.reader, context.settings, context.deadline, lambda _: None)
+        return max((plan.number for plan in plans), default=FIRST)
 
     def _scan_older(self) -> SnapshotScan:
         """Scan the snapshot topic, once, for other snapshots than the pointer's."""
