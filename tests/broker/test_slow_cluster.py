@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from driftway.learners import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut
+from driftway.worker.kafka.log_reader.reader import open_reader
 from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.stream import worker as loop
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
@@ -23,6 +28,7 @@ from tests.support.quotas import set_quota
 ROWS, BYTES_PER_SECOND, SECONDS = 2000, 15_000, 2.0
 """Their outputs are 400 kB: in one request, the broker would answer the next one 17 s later."""
 FETCHED, FETCHED_BYTES_PER_SECOND = 4000, 5000
+LARGE, READ_BYTES_PER_SECOND = 900_000, 15_000
 
 
 @pytest.mark.slow
@@ -71,3 +77,19 @@ def test_a_throttled_consumer_is_no_outage(kafka: str, topic: str, group: str) -
     assert ended.code == 0, ended
     assert "throttled" in ended.stderr
     assert "does not answer" not in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_batch_that_a_quota_never_lets_through_is_explained(kafka: str, topic: str) -> None:
+    """Instead of a batch larger than its quota allows within some ten seconds, a broker sends nothing, every time."""
+    create_topic(kafka, topic)
+    produce(kafka, topic, [bytes(LARGE)])
+    model, slow = ModelSettings((Spec.parse("pa1"),)), {"client.id": f"slow-{topic}"}
+    settings = WorkerSettings(kafka, topic, "nobody", model, passthrough=slow)
+    set_quota(kafka, slow["client.id"], "consumer_byte_rate", READ_BYTES_PER_SECOND)
+    words = "not delivered in time; a quota delays the broker's answers, last by [1-9][0-9]* s, and a batch larger"
+    try:
+        with closing(open_reader(settings)) as reader, pytest.raises(TimedOut, match=words):
+            read_partition(reader, topic, 0, Deadline(10.0))
+    finally:
+        set_quota(kafka, slow["client.id"], "consumer_byte_rate", None)

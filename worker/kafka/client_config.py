@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import socket
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -22,6 +23,32 @@ from driftway.worker.errors import (
 )
 
 Properties = dict[str, Any]
+
+
+class Throttling:
+    """How long a broker has delayed its answers to this process because of a quota, as it said itself."""
+
+    def __init__(self) -> None:
+        self._until, self._seconds = float("-inf"), 0.0
+
+    def note(self, event: Any) -> None:
+        """A client's `throttle_cb`."""
+        if event.throttle_time > 0:
+            self._until, self._seconds = time.monotonic() + event.throttle_time, event.throttle_time
+
+    @property
+    def words(self) -> str:
+        """For messages: that a broker has delayed its answers within the last minute; else nothing."""
+        if time.monotonic() > self._until + RECENT_SECONDS:
+            return ""
+        return (
+            f"; a quota delays the broker's answers, last by {self._seconds:.0f} s, and a batch larger than some ten "
+            "seconds of consumer_byte_rate never arrives: raise it to 150,000 or more"
+        )
+
+
+RECENT_SECONDS = 60.0
+THROTTLING = Throttling()
 
 
 class ClientConfig(Protocol):
@@ -309,7 +336,7 @@ def quiet(properties: Mapping[str, Any]) -> Properties:
     require_client_threads()
     if LOG_PROPERTIES.isdisjoint(properties):
         properties = {"log_level": 0, "logger": NULL_LOGGER, **properties}
-    return {"error_cb": lambda _error: None, **properties}
+    return {"error_cb": lambda _error: None, "throttle_cb": THROTTLING.note, **properties}
 
 
 @functools.cache

@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from driftway.worker.errors import Failure, Unreachable
-from driftway.worker.kafka.client_config import READER, ClientConfig, Properties, base_properties, without_membership
+from driftway.worker.kafka.client_config import (
+    READER,
+    THROTTLING,
+    ClientConfig,
+    Properties,
+    base_properties,
+    without_membership,
+)
 from driftway.worker.kafka.confluent.consumer import WatchedConsumer, make_consumer
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
@@ -109,7 +116,9 @@ class BoundedRead:
             Nothing has arrived for SILENT_SECONDS.
         """
         if (silent := self.silent_seconds) > SILENT_SECONDS:
-            raise Unreachable(f"the broker at {bootstrap} has delivered no records of {where} for {silent:.0f} s")
+            raise Unreachable(
+                f"the broker at {bootstrap} has delivered no records of {where} for {silent:.0f} s{THROTTLING.words}"
+            )
 
     def is_over(self, bootstrap: str, where: str) -> bool:
         """Whether nothing is left: all bounds were reached, or nothing came behind the ends of logs for a while.
@@ -197,7 +206,7 @@ class MessageReader(BoundedRead):
             if self.done:
                 return None
             if deadline.passed:
-                raise TimedOut(f"{what} not delivered in time")
+                raise TimedOut(f"{what} not delivered in time{THROTTLING.words}")
         return arrived[0]
 
 

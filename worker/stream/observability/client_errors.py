@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
+from driftway.worker.kafka.client_config import THROTTLING
 from driftway.worker.stream.observability.event_log import EventLog
 
 REPEAT_SECONDS = 10.0
@@ -51,6 +52,7 @@ class ClientErrors:
     def throttled(self, event: Any) -> None:
         """A client's `throttle_cb`."""
         self._count_throttled()
+        THROTTLING.note(event)
         self._log("throttled", "throttled", f"broker {event.broker_name} for {event.throttle_time:.1f} s")
 
     def _log(self, kind: str, what: str, sentence: str) -> None:
