@@ -191,7 +191,7 @@ def test_the_users_properties_come_last_and_extra_logging_is_off_by_default() ->
     assert quiet({})["log_level"] == 0
     assert "logger" in quiet({})
     for chatter in ("log_level", "debug"):
-        assert quiet({chatter: "7"}).keys() == {chatter, "error_cb"}
+        assert quiet({chatter: "7"}).keys() == {chatter, "error_cb", "throttle_cb"}
     quiet({})["error_cb"](None)
 
 
