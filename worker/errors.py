@@ -191,6 +191,10 @@ class UsageFailure(Failure):
     exit_code = 2
 
 
+class LearnerFailed(Failure):
+    """A learner cannot continue on rows on which others can."""
+
+
 class Fenced(Failure):
     """Another owner has taken over what this process owned."""
 

@@ -18,7 +18,7 @@ from driftway.learners.metrics.reliability import MILLION
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import LearnerFailed, UsageFailure
 from driftway.worker.settings.option_values import NO_COVERAGE, SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
@@ -160,6 +160,8 @@ class Evaluation:
     parts: list[PartitionRun] = field(init=False)
     probability: Integers | None = None
     """The latest block's probabilities in millionths, i8[n], 0 where a row is not usable; None: they have none."""
+    failure: LearnerFailed | None = None
+    """Why the learner has seen no more rows, set by `evaluate`."""
 
     def __post_init__(self) -> None:
         target = self.target
@@ -309,7 +311,7 @@ def evaluate(
     regret: Regret | None = None,
     detection: Detection | None = None,
 ) -> None:
-    """Run several learners over a stream's blocks.
+    """Run several learners over a stream's blocks; the others continue if one fails.
 
     Parameters
     ----------
@@ -331,8 +333,15 @@ def evaluate(
     """
     row = evaluations[0].rows
     for X, y in blocks:
-        for evaluation in evaluations:
-            score, usable = evaluation.step(X, y)
+        running = [evaluation for evaluation in evaluations if evaluation.failure is None]
+        if not running:
+            return
+        for evaluation in running:
+            try:
+                score, usable = evaluation.step(X, y)
+            except LearnerFailed as error:
+                evaluation.failure = error
+                continue
             if regret is not None:
                 regret.observe(evaluation.name, row, X, y, score, usable)
             if detection is not None:

@@ -6,6 +6,7 @@ from driftway.worker.admin.schema.scan import EventStats, FieldStats
 from driftway.worker.admin.schema.values import (
     has_unit,
     id_rank,
+    is_date_in_digits,
     is_date_name,
     is_json,
     is_other_date,
@@ -37,6 +38,7 @@ MAX_DIFFERENT = 0.8
 NARROW, WIDE, MAX_NARROW, MAX_WORDS = 32, 64, 512, 1024
 FALLS = 0.1
 ZERO = MissingPolicy("", 0.0)
+AS_TIMES = "write them as 2026-11-24T14:30:00Z to use them as times"
 LIST_OF_NUMBERS = "list of numbers"
 
 
@@ -102,6 +104,8 @@ def _presence(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
 def _amount(found: EventStats, seen: FieldStats) -> str:
     if seen.truths == seen.scalars:
         text = shares(seen)
+    elif all(map(is_date_in_digits, seen.values)):
+        text = f"dates in digits, {seen.low:.0f} to {seen.high:.0f}: {AS_TIMES}"
     else:
         text = f"number{' in text' if seen.numbers_in_text else ''}, {seen.low:.6g} to {seen.high:.6g}"
     lacking = found.rows - seen.scalars
@@ -117,7 +121,7 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     path, different, lacking = seen.path, len(seen.values), found.absent(seen)
     kind = "text" if seen.texts + seen.times + seen.numbers_in_text else "number"
     if different and all(map(is_other_date, seen.values)):
-        kind = "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times"
+        kind = f"dates that are not ISO 8601: {AS_TIMES}"
     elif different and all(map(has_unit, seen.values)):
         kind = "numbers with other characters: write them as numbers to use them as such"
     elif different and all(map(is_json, seen.values)):

@@ -17,10 +17,19 @@ TIME_WORDS = {
     "updated", "utc", "when",
 }  # fmt: skip
 ID_WORDS = {"id", "uuid", "guid"}
+CALENDAR_DIGITS = 12
+"""Of 202611241230. Those of a date alone, or with seconds, are no time in any unit."""
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
 """Times as `driftway.worker.wire.schema.conversion.times` reads them."""
-OTHER_DATE = re.compile(r"\d{1,4}([./-])\d\d?\1\d{2,4}([ T]\d\d?:\d\d.*)?", re.ASCII)
-"""Dates as people write them, 24.11.2026 or 11/24/26 14:30, of which no feature is made: which part is the day?"""
+MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+OTHER_DATE = re.compile(
+    r"\d{1,4}([./-])\d\d?\1\d{2,4}([ T]\d\d?:\d\d.*)?"
+    rf"|([a-z]{{3,9}},? )?(\d\d?[ ./-]{MONTH}[ ,./-]+\d{{2,4}}|{MONTH} +\d\d?,? (\d\d?:\d\d.* )?\d{{4}})\b.*",
+    re.ASCII | re.IGNORECASE,
+)
+"""Dates as people write them, 24.11.2026 or Nov 24 2026 14:30, of which no feature is made: which part is the day?"""
+IN_DIGITS = {8: "%Y%m%d", CALENDAR_DIGITS: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""Length -> form of 20261124 and the like."""
 WITH_UNIT = re.compile(
     r"[+-]?[$€£¥]\s?[\d.,]*\d|[+-]?(\d+\.\d+|\d{1,3}(,\d{3})+(\.\d+)?)\s?[^\s\d.,:/-]{0,5}|\d+\s?[%€$£¥°]C?"
 )
@@ -32,8 +41,6 @@ EARLIEST_DATE, YEAR = -2_208_988_800.0, 31_536_000.0
 """The year 1900 in s since 1970; a number under a name of DATE_WORDS may be a time from then on, also one in days."""
 LATEST_DAYS = 36_524
 """The year 2070. Days from then on are counted from 1900, as spreadsheets do: there they are days of 2000 or later."""
-CALENDAR_DIGITS = 12
-"""Of 202611241230. Those of a date alone, or with seconds, are no time in any unit."""
 CODE = re.compile(r"0\d+", re.ASCII)
 """A postal code, say: a number has no leading zero."""
 UNITS = {"days": 1 / 86_400, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -95,6 +102,15 @@ def time_in(text: str) -> tuple[float, bool] | None:
 def is_other_date(text: str) -> bool:
     """Whether a text looks like a date that is not ISO 8601."""
     return OTHER_DATE.fullmatch(text.strip()) is not None and time_in(text) is None
+
+
+def is_date_in_digits(text: str) -> bool:
+    """Whether a text is digits that are a date from EARLIEST to LATEST: 20261124, perhaps with a time of day."""
+    try:
+        time = datetime.strptime(text, IN_DIGITS.get(len(text), "")).replace(tzinfo=UTC)
+    except ValueError:
+        return False
+    return EARLIEST <= time.timestamp() < LATEST
 
 
 def has_unit(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,14 +12,16 @@ from driftway.worker.cli.file_options import file_options
 from driftway.worker.cli.model_options import COVERING, SHARING, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.start_options import warm_options
+from driftway.worker.errors import Failure
 from driftway.worker.evaluation.cli.evaluation_files import check_files, write_files, writing
 from driftway.worker.evaluation.cli.plan_options import (
     PREQUENTIAL,
     PROTOCOLS,
     EvaluationPlan,
     check_options,
+    failed,
     leave_to_the_stream,
-    plan,
+    plan_all,
     print_river_cost,
     run_plans,
 )
@@ -30,12 +32,13 @@ from driftway.worker.evaluation.cli.table_options import (
     table_options,
     write_a_table,
 )
-from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used
+from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used, unused
 from driftway.worker.settings.option_values import MAX_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.detection import Detection
+    from driftway.worker.evaluation.protocols import Outcome
     from driftway.worker.evaluation.regret import Regret
     from driftway.worker.evaluation.rows import RowCounts
 
@@ -241,13 +244,18 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     from driftway.worker.evaluation.comparison import add_comparison
     from driftway.worker.evaluation.results import add_robustness
 
-    results, drawings, read = _run(obj["open_stream"], streams, given)
+    results, drawings, read, failures = _run(obj["open_stream"], streams, given)
+    if not results:
+        raise failed(failures, len(streams), results=False)
     print_losses(read)
     add_robustness(results)
     add_comparison(results)
     _write_and_show(results, given, kept=any(counts.labelled for _, counts in read))
+    if not (useless := unused(read)):
+        _draw(drawings, given)
+    if failures:
+        raise failed([*failures, *useless], len(streams), results=True)
     require_used(read)
-    _draw(drawings, given)
 
 
 def _write_and_show(
@@ -266,44 +274,56 @@ def _write_and_show(
         (show_replay if replayed else show)(results)
 
 
+class _Evaluated(NamedTuple):
+    """Results and curve points of a stream, its rows, counted, and what failed."""
+
+    results: list[dict[str, Any]]
+    points: list[dict[str, Any]]
+    counts: RowCounts | None
+    failures: list[Failure]
+
+
 def _run(
     open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[StreamCurves], list[tuple[str, RowCounts]]]:
-    """Results and curves of all streams, and their rows, counted.
+) -> tuple[list[dict[str, Any]], list[StreamCurves], list[tuple[str, RowCounts]], list[tuple[str, Failure]]]:
+    """Results and curves of all streams, their rows, counted, and what failed, which does not end the others.
 
     In a single process, all learners of a stream read it together if possible.
     """
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
-    from driftway.worker.evaluation.results import rows_of
 
     results: list[dict[str, Any]] = []
     drawings: list[StreamCurves] = []
     read: list[tuple[str, RowCounts]] = []
-    if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
-        with writing(given["scores"]) as out:
-            for name in streams:
-                one = plan(open_stream, name, given)
-                if not results:
-                    print_river_cost(one.specs)
-                found, points, counts = _together(one, out, len(streams) > 1, given)
-                results += found
-                read.append((one.stream.name, counts))
-                drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
-        return results, drawings, read
-    plans = [plan(open_stream, name, given) for name in streams]
+    failures: list[tuple[str, Failure]] = []
+    plans = plan_all(open_stream, streams, given)
     print_river_cost(plans[0].specs)
-    for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
-        results += [row for outcome in outcomes for row in rows_of(outcome)]
-        read.append((one.stream.name, outcomes[0].counts))
-        points = [point for outcome in outcomes for point in outcome.points]
-        drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
-    return results, drawings, read
+    together = given["protocol"] == PREQUENTIAL and given["jobs"] == 1
+    outcomes = [] if together else run_plans(open_stream, plans, given["jobs"])
+    with writing(given["scores"]) as out:
+        for i, one in enumerate(plans):
+            found = _together(one, out, len(streams) > 1, given) if together else _apart(outcomes[i])
+            name = one.stream.name
+            failures += [(name, failure) for failure in found.failures]
+            if found.counts is not None:
+                results += found.results
+                read.append((name, found.counts))
+                drawings.append(StreamCurves(name, found.points, one.stream.drift_points, given["partitions"]))
+    return results, drawings, read, failures
 
 
-def _together(
-    one: EvaluationPlan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], RowCounts]:
-    """Results and curve points of all learners of a stream, which is read once, and its rows, counted."""
+def _apart(outcomes: list[Outcome | Failure]) -> _Evaluated:
+    """What learners have found that each read a stream by itself."""
+    from driftway.worker.evaluation.results import rows_of
+
+    done = [one for one in outcomes if not isinstance(one, Failure)]
+    results, points = [row for one in done for row in rows_of(one)], [point for one in done for point in one.points]
+    failures = [one for one in outcomes if isinstance(one, Failure)]
+    return _Evaluated(results, points, done[0].counts if done else None, failures)
+
+
+def _together(one: EvaluationPlan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]) -> _Evaluated:
+    """What all learners of a stream find, which is read once."""
     from driftway.worker.evaluation.prequential import evaluate as run_evaluations
     from driftway.worker.evaluation.protocols import evaluation_of, rows_for
 
@@ -312,8 +332,13 @@ def _together(
     tag = {"stream": stream.name} if tagged else None
     regret = _make_regret(one, given) if given["regret"] is not None else None
     detection = _make_detection(one, given) if given["detectors"] else None
-    with bar(stream.name, one.rows) as advance:
-        run_evaluations(runs, rows_for(stream, one.jobs[0], counter), out, tag, advance, regret, detection)
+    try:
+        with bar(stream.name, one.rows) as advance:
+            run_evaluations(runs, rows_for(stream, one.jobs[0], counter), out, tag, advance, regret, detection)
+    except Failure as failure:
+        return _Evaluated([], [], None, [failure])
+    failures: list[Failure] = [run.failure for run in runs if run.failure is not None]
+    runs = [run for run in runs if run.failure is None]
     results = [{"protocol": PREQUENTIAL, **result} for run in runs for result in run.results(stream.name)]
     for result in results:
         result.update(counter.parts[result.get("partition", 0)].figures())
@@ -323,7 +348,8 @@ def _together(
     if detection is not None:
         for result in results:
             result.update(detection.result(result["learner"]))
-    return results, [point for run in runs for point in run.points], counter.total
+    points = [point for run in runs for point in run.points]
+    return _Evaluated(results, points, counter.total if runs else None, failures)
 
 
 def _make_detection(one: EvaluationPlan, given: dict[str, Any]) -> Detection:

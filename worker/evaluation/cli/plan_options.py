@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +17,7 @@ from driftway.worker.cli.file_options import given_file_options, print_notes
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
 from driftway.worker.cli.start_options import warm_start_plan
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
@@ -115,6 +117,26 @@ def print_river_cost(specs: Sequence[Spec]) -> None:
         click.echo(f"driftway: {note}", err=True)
 
 
+def plan_all(open_stream: Callable[..., Any], streams: Sequence[str], given: dict[str, Any]) -> list[EvaluationPlan]:
+    """Create the jobs of all streams; generators that differ in their options only are called as given.
+
+    Raises
+    ------
+    UsageFailure
+        A stream is given twice, or as for `plan`.
+    """
+    paths = [os.path.realpath(name) for name in streams]
+    for i, name in enumerate(streams):
+        if paths[i] in paths[:i]:
+            raise UsageFailure(f"the stream {name} is given twice")
+    plans = [plan(open_stream, name, given) for name in streams]
+    times = Counter(one.stream.name for one in plans)
+    for one, name in zip(plans, streams, strict=True):
+        if times[one.stream.name] > 1:
+            one.stream.name = name
+    return plans
+
+
 def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> EvaluationPlan:
     """Create the jobs of one stream, with every learner, map and label checked.
 
@@ -210,20 +232,51 @@ def _target_of(stream: Any, task: str | None, classes: int | None, named: Target
     return Target(CLASSIFICATION, known)
 
 
-def run_plans(open_stream: Callable[..., Any], plans: list[EvaluationPlan], processes: int) -> list[list[Outcome]]:
+def run_plans(
+    open_stream: Callable[..., Any], plans: list[EvaluationPlan], processes: int
+) -> list[list[Outcome | Failure]]:
     """Run all jobs, at most `processes` at a time; return the outcomes of each plan, in the order of its jobs.
 
-    Raises
-    ------
-    Failure, UsageFailure
-        As raised by the first job that failed.
+    Where a job failed, its failure is returned.
     """
-    from driftway.worker.evaluation.protocols import run
     from driftway.worker.processes import run_jobs
 
     jobs = [job for one in plans for job in one.jobs]
     known = [one.rows for one in plans for _ in one.jobs]
     total = sum(rows for rows in known if rows is not None) if None not in known else None
     with bar("evaluate", total) as advance:
-        outcomes = iter(run_jobs(partial(run, open_stream), jobs, processes, advance))
-    return [[next(outcomes) for _ in one.jobs] for one in plans]
+        outcomes = iter(run_jobs(partial(_run_or_fail, open_stream), jobs, processes, advance))
+    found = [[next(outcomes) for _ in one.jobs] for one in plans]
+    return [
+        [one if isinstance(one, Failure) else replace(one, stream=of.stream.name) for one in own]
+        for of, own in zip(plans, found, strict=True)
+    ]
+
+
+def _run_or_fail(open_stream: Callable[..., Any], job: Job, progress: Callable[[int], None]) -> Outcome | Failure:
+    from driftway.worker.evaluation.protocols import run
+
+    try:
+        return run(open_stream, job, progress)
+    except Failure as failure:
+        return failure
+
+
+def failed(failures: Sequence[tuple[str, Failure]], streams: int, results: bool) -> Failure:
+    """One failure that stands for several.
+
+    Parameters
+    ----------
+    failures : sequence of (str, Failure)
+        Each with the name of its stream; at least one.
+    streams : int
+        Number of streams; of several the sentences name theirs.
+    results : bool
+        Whether there are results of other learners or streams.
+    """
+    named = [(name, str(failure)) for name, failure in failures]
+    sentences = [text if streams == 1 or name in text else f"{name}: {text}" for name, text in named]
+    others = ["the results are those of the others"] if results else []
+    whole = failures[0][1]
+    whole.args = ("; ".join(dict.fromkeys([*sentences, *others])),)
+    return whole

@@ -12,7 +12,7 @@ import click
 from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.cli.plan_options import plan
+from driftway.worker.evaluation.cli.plan_options import plan_all
 from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
     started = time.perf_counter()
     grids = [parse_grid(text) for text in given["grids"]]
     first = tuple(grid.spec(grid.points()[0]).text for grid in grids)
-    plans = [plan(open_stream, name, {**given, "learner": first}) for name in streams]
+    plans = plan_all(open_stream, streams, {**given, "learner": first})
     points = sum(len(grid.points()) for grid in grids)
     rows = [one.rows for one in plans]
     total = points * sum(n for n in rows if n is not None) if None not in rows else None

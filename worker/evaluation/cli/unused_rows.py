@@ -29,6 +29,11 @@ def print_large_loss(name: str, counts: RowCounts) -> None:
         click.echo(f"driftway: {counts.sentence(name)}", err=True)
 
 
+def unused(read: Iterable[tuple[str, RowCounts]]) -> list[tuple[str, Failure]]:
+    """The streams of which no row could be used, by name, each with a sentence."""
+    return [(name, Failure(counts.sentence(name))) for name, counts in read if not counts.labelled]
+
+
 def require_used(read: Iterable[tuple[str, RowCounts]]) -> None:
     """Fail if no row of a stream could be used.
 
@@ -37,6 +42,5 @@ def require_used(read: Iterable[tuple[str, RowCounts]]) -> None:
     Failure
         The message has a sentence for each such stream.
     """
-    useless = [counts.sentence(name) for name, counts in read if not counts.labelled]
-    if useless:
-        raise Failure("; ".join(useless))
+    if useless := unused(read):
+        raise Failure("; ".join(str(failure) for _, failure in useless))

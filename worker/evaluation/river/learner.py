@@ -14,7 +14,7 @@ from driftway.learners.contract import Array, Counts, Learner, ParameterError, U
 from driftway.learners.engine.parameters import Parameters
 from driftway.learners.engine.update_loop import no_op
 from driftway.learners.learner import REGRESSION, SnapshotMismatch
-from driftway.worker.errors import Failure
+from driftway.worker.errors import LearnerFailed
 from driftway.worker.evaluation.river.classes import PREFIX, create, find_class, import_river, in_words, seed_of
 
 MAX_LOG_ODDS = 40.0
@@ -193,7 +193,7 @@ class RiverLearner(Learner):
                     learned[0] += 1
         except Exception as error:
             where = f"a row after {learned[0]:,} labelled ones"
-            raise Failure(f"{self.name} has failed at {where}: {in_words(error)}") from error
+            raise LearnerFailed(f"{self.name} has failed at {where}: {in_words(error)}") from error
 
     def _score_number(self, x: dict[Any, float], score: Array) -> None:
         said = self._model.predict_one(x)

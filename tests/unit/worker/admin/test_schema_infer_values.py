@@ -206,3 +206,33 @@ def test_json_in_text_is_reported() -> None:
     table, toml, _ = checked(orders(lambda row, i: {"payload": json.dumps(row), "amount": i % 7, "y": i % 2}))
     assert table["feature"] == ["amount"]
     assert '"payload" (JSON in text: write it as an object to use its fields, different in almost every event)' in toml
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%b %d %Y", "%b %d, %Y", "%d-%b-%Y", "%d %B %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S GMT",
+     "%d/%b/%Y:%H:%M:%S +0000"],
+)  # fmt: skip
+def test_dates_with_names_of_months_are_reported_as_dates(form: str) -> None:
+    first = datetime(2026, 11, 24, 9, 30, tzinfo=UTC)
+    _, toml, _ = checked(orders(lambda row, i: {**row, "paid": (first + timedelta(days=i % 30)).strftime(form)}))
+    assert "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times" in toml
+
+
+@pytest.mark.parametrize("value", ["mar {}", "May", "{} march past", "sunday {} 2026", "{}-dec-a"])
+def test_words_that_begin_like_months_are_no_dates(value: str) -> None:
+    _, toml, _ = checked(orders(lambda row, i: {**row, "place": value.format(i % 50) + " x" * (i % 2)}))
+    assert "not ISO 8601" not in toml
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S"])
+def test_dates_in_digits_are_reported_as_dates(form: str) -> None:
+    first = datetime(2026, 11, 24, 9, 30, tzinfo=UTC)
+    _, toml, _ = checked(orders(lambda row, i: {**row, "paid": int((first + timedelta(days=i % 30)).strftime(form))}))
+    assert f"# dates in digits, {first.strftime(form)} to " in toml
+    assert ": write them as 2026-11-24T14:30:00Z to use them as times" in toml
+
+
+def test_numbers_of_eight_digits_are_no_dates() -> None:
+    _, toml, _ = checked(orders(lambda row, i: {**row, "paid": 20_261_101 + i % 50}))
+    assert "dates in digits" not in toml
