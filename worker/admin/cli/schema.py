@@ -115,6 +115,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     from driftway.worker.admin.schema import render
     from driftway.worker.admin.schema.dry_run import rejections
     from driftway.worker.admin.schema.feature_kinds import LIST_OF_NUMBERS
+    from driftway.worker.admin.schema.label_leaks import leaking_fields
     from driftway.worker.admin.schema.later_labels import later_labels
     from driftway.worker.admin.schema.proposal import propose, propose_with_later
     from driftway.worker.admin.schema.scan import scan_events
@@ -154,7 +155,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         advice = f"; name its values by their places, as --feature '{lists[0]}.0'" if lists else ""
         raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}{advice}")
     rejected = rejections(proposal, values, headers)
-    for line in render.in_words(proposal, rejected, name):
+    for line in render.in_words(proposal, rejected, name, leaking_fields(proposal, values)):
         click.echo(line, err=True)
     if as_json:
         click.echo(write_json(render.as_object(proposal, rejected)).decode())

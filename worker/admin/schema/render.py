@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from driftway.worker.admin.schema.proposal import FieldChoice, Proposal
 from driftway.worker.admin.schema.scan import EventStats
 from driftway.worker.admin.schema.wording import percent
 from driftway.worker.errors import plural, shown
+from driftway.worker.wire.schema.paths import Path
 
 COLUMN = 34
 """Column at which comments begin, if there is room."""
@@ -21,6 +22,10 @@ LATER = "There are also {labels:,} labels in separate messages: with label_wait 
 UNLIKE = (
     "But a worker would set {unlike:,} of them aside: their {id} is text where that of the event is a number, or the "
     'reverse, and "7" and 7 are different ids. Make both producers write ids in the same way.'
+)
+LEAKING = (
+    "Each value of {names}, or any value there, goes with one class in all events. Delete lines under feature that "
+    "are known only after the label."
 )
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
@@ -100,8 +105,8 @@ def counts(survey: EventStats) -> dict[str, int]:
     return {"seen": survey.events, "no_json_object": survey.no_json, "no_row": survey.no_row, "plain": survey.plain}
 
 
-def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]:
-    """The proposal as lines of text."""
+def in_words(proposal: Proposal, rejected: Counter[str], name: str, leaking: Sequence[Path] = ()) -> list[str]:
+    """The proposal as lines of text; `leaking` are the fields that give the label away."""
     stats, columns, later = proposal.stats, len(proposal.schema().columns), proposal.later
     return [
         f"{name}: {plural(stats.events, 'event')} read, {plural(len(stats.paths), 'field')} seen; "
@@ -110,6 +115,7 @@ def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]
         *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
         *([] if later is None else [LATER.format(labels=len(later.labels), wait=later.wait)]),
         *([] if later is None or not later.unlike else [UNLIKE.format(unlike=later.unlike, id=later.id)]),
+        *([] if not leaking else [LEAKING.format(names=" and of ".join(map(str, leaking)))]),
         *([] if proposal.label else ["No field is called y, label, target or class: say --label PATH."]),
         "Put this into the FILE of driftway --config FILE.",
     ]
