@@ -36,6 +36,10 @@ from driftway.worker.wire.json_tokens.text_values import MISSING
 NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
 """The first line of files that Excel writes for itself."""
+OTHER_COMMENTS = "%", "//", "|", "--", "!"
+"""What comments begin with in some files, where they are only looked for before the header."""
+RULE = re.compile(r"^[|+: -]+$\n?", re.MULTILINE)
+"""The line below the header of a table of Markdown."""
 COMMENT, SINGLE, DOUBLE, BACKSLASH = "#", "'", '"', "\\"
 SAMPLE_ROWS, SAMPLE_CELLS = 200, 100_000
 SHARE = 0.9
@@ -112,13 +116,14 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         before += 1
     if before == len(lines):
         raise UsageFailure(f"{path} is empty")
+    if other := _comments_ahead(lines[before:]):
+        notes.append(f"its first lines, which begin with {other[0]}, are left out")
+        before += other[1]
     said = SEPARATOR_LINE.fullmatch(lines[before].strip())
     before += said is not None
     kept = [line for line in lines[before:] if not line.startswith(COMMENT)]
     if len(kept) == 1 and len(lines) - before > 1 and _are_rows(lines[before + 1 :], kept[0]):
         kept = lines[before:]
-    if len(kept) < len(lines) - before or any(line.startswith(COMMENT) for line in lines[:before]):
-        notes.append(f"lines that begin with {COMMENT} are left out")
     separator = given.separator or (_separator(kept) if said is None else said[1])
     if separator == BLANK:
         kept = [with_single_blanks(line, DOUBLE) for line in kept]
@@ -127,6 +132,10 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     sample = _Sample(kept, separator)
     if sample.rows and all(len(row) == 1 for row in sample.rows) and not given.separator and said is None:
         notes.append("its rows have one cell each; --separator CHAR names another separator")
+    apart = [line for line in lines[before:] if line.startswith(COMMENT)] if len(kept) < len(lines) - before else []
+    are_rows = bool(apart) and all(len(row) == sample.width for row in _Sample(apart, separator).rows)
+    if (apart and not are_rows) or any(line.startswith(COMMENT) for line in lines[:before]):
+        notes.append(f"lines that begin with {COMMENT} are left out")
     if not sample.rows:
         raise UsageFailure(f"cannot read {path}: its first line has a cell of more than 128 KiB")
     if sample.has_single_quotes():
@@ -168,6 +177,17 @@ def _are_rows(lines: Sequence[str], header: str) -> bool:
     return width > 1 and all(len(row) == width for row in _Sample(lines, _separator([header])).rows)
 
 
+def _comments_ahead(lines: Sequence[str]) -> tuple[str, int] | None:
+    """The sign of comments ahead of lines without it, and their number; one with as many cells as rows is a header."""
+    sign = next((one for one in OTHER_COMMENTS if lines and lines[0].startswith(one)), "")
+    n = next((i for i, line in enumerate(lines) if not line.startswith(sign)), 0)
+    if not sign or not n or any(line.startswith(sign) for line in lines[n:]):
+        return None
+    separator = _separator(lines[n:])
+    width, own = (_Sample(some, separator).width for some in (lines[n:], lines[:1]))
+    return None if n == 1 and own == width else (sign, n)
+
+
 class _Sample:
     """The first rows of a file, in cells; `rows` has the header, too."""
 
@@ -195,7 +215,7 @@ class _Sample:
             self.width = widths.most_common(1)[0][0]
         else:
             self.width = len(self.rows[0]) if self.rows else 0
-        body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
+        body = RULE.sub("", "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)]))
         followed = re.findall(rf"{re.escape(separator)}(?=[ \r\n]|\Z)", body)
         self.blanks = f"{separator} " in body and len(followed) == body.count(separator)
 
@@ -345,9 +365,11 @@ def _columns(
     if len(header) == sample.width + 1 and not header[-1]:
         header.pop()  # a comma at the end of the header only
     widths = {len(row) for row in sample.rows[1:] if len(row) > 1}
-    if widths and widths.isdisjoint((len(header), len(header) + 1)):
+    titled = len(header) > 2 and not any(header[1:])  # of a sheet, with its empty cells
+    names = 1 if titled else len(header)
+    if widths and (titled or widths.isdisjoint((names, names + 1))):
         raise UsageFailure(
-            f"{path} has {plural(len(header), 'name')} in its header, {header[0]!r} the first, but {min(widths)} cells "
+            f"{path} has {plural(names, 'name')} in its header, {header[0]!r} the first, but {min(widths)} cells "
             "in its rows: correct its header, or remove what stands before it"
         )
     if sample.width == len(header) + 1:

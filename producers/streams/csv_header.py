@@ -24,8 +24,8 @@ def is_row(first: Row, rest: Sequence[Row], decimal: str) -> bool:
     It is one if it has numbers only, or a number or nothing in each column of numbers. Without such columns, it is one
     if at least half of its cells occur again in their columns.
     """
-    if _counts(first) and not all(map(_counts, rest)):  # years, or the places of columns without names
-        return False
+    if _counts(first) and not all(map(_counts, rest)) and not _has_word_of(first, rest, decimal):
+        return False  # years, or the places of columns without names
     if all(is_number(cell, decimal) for cell in first):
         return True
     if len(rest) < FEWEST_ROWS or len(first) != len(rest[0]):
@@ -80,6 +80,18 @@ def numeric_columns(rows: Sequence[Row], columns: range, decimal: str) -> list[i
 
 def _is_missing(cell: str) -> bool:
     return cell.strip() in MISSING
+
+
+def _has_word_of(first: Row, rest: Sequence[Row], decimal: str) -> bool:
+    """Whether a line has a word for a gap, a number with a fraction, or a word that occurs again in its column."""
+    for i, cell in enumerate(map(str.strip, first)):
+        if not cell:
+            continue
+        if cell in MISSING or (is_number(cell, decimal) and not cell.lstrip("+-").isdecimal()):
+            return True
+        if not is_number(cell, decimal) and any(row[i].strip() == cell for row in rest if i < len(row)):
+            return True
+    return False
 
 
 def _counts(row: Row) -> bool:

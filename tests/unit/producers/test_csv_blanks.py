@@ -79,3 +79,10 @@ def test_null_cells_of_databases_are_missing_where_backslashes_keep_quotes(tmp_p
         {"t": 'a "b", c', "u": None, "y": 0},
         {"t": None, "u": "Nx\r\n", "y": None},
     ]
+
+
+@pytest.mark.parametrize("rule", ["|---|--:|:-:|", "| --- | --: | :-: |"])
+def test_cells_of_a_table_of_markdown_are_trimmed(tmp_path: Path, rule: str) -> None:
+    (path := tmp_path / "x.md").write_text(f"| a | c | y |\n{rule}\n| 1 | de | 0 |\n| 2 | fr | 1 |\n| 3 | us | 1 |\n")
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert rows == [{"a": 1, "c": "de", "y": 0}, {"a": 2, "c": "fr", "y": 1}, {"a": 3, "c": "us", "y": 1}]

@@ -27,6 +27,9 @@ def rows_of(path: Path, **options: Any) -> list[dict[str, Any]]:
         ["3,?,audi", "1,2,bmw", "4,5,vw", "2,2,bmw"],  # a gap in a column of numbers
         ["a,7,3,b", "c,?,9,d", "a,8,?,e", "f,2,6,b"],  # a gap in all columns of numbers
         ["NaN 1 x", "2 2 y", "3 1 x", "4 0 y"],
+        ["9.37|0|fr|1", "4.5|3|de|0", "7|1|us|1", "2.25|0|de|1"],  # 0 and 1, as if they were places of columns
+        ["\\N\t0\tfr\t1", "4.5\t3\tde\t0", "7\t1\tus\t1", "2.25\t0\tde\t1"],
+        ["fr,0,1", "de,3,0", "fr,1,1", "de,0,1"],
     ],
 )
 def test_a_first_line_that_is_a_row_is_not_taken_for_the_header(tmp_path: Path, lines: list[str]) -> None:
@@ -94,3 +97,47 @@ def test_missing_words_behind_a_separator_and_a_blank_are_missing_in_events(tmp_
     assert [row["age"] for row in rows_of(path)] == [39, 50, 38, None]
     kept = rows_of(path, values={"work": ("NA", "Private")})
     assert [row["work"] for row in kept] == ["Private", None, "NA", "State"]
+
+
+@pytest.mark.parametrize("sign", ["%", "//", "|", "--", "!"])
+def test_lines_of_comments_ahead_of_a_header_are_left_out(tmp_path: Path, sign: str) -> None:
+    (path := tmp_path / "x.csv").write_text(
+        f"{sign} exported by a tool\n{sign} 2026-11-24, version 3\na,b,y\n1,2,0\n3,4,1\n"
+    )
+    assert rows_of(path) == [{"a": 1, "b": 2, "y": 0}, {"a": 3, "b": 4, "y": 1}]
+    assert f"its first lines, which begin with {sign}, are left out" in open_events(str(path)).notes
+    assert open_stream(str(path)).feature_names == ("a", "b")
+
+
+def test_a_comment_ahead_of_rows_is_left_out(tmp_path: Path) -> None:
+    rows = "25, Private, <=50K.\n38, Local, >50K.\n44, Local, >50K.\n18, Private, <=50K.\n"
+    (path := tmp_path / "adult.test").write_text(f"|1x3 Cross validator\n{rows}")
+    assert [row["c0"] for row in rows_of(path)] == [25, 38, 44, 18]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%a,b,y\n1,2,0\n3,4,1\n",
+        "|a|b|y|\n|1|2|0|\n|3|4|1|\n",
+        "!x,y\n!1,0\n!2,1\n",
+        "--a;b\n1;2\n3;4\n",
+        "% of all\n1\n2\n",
+    ],
+)
+def test_a_header_that_begins_like_a_comment_is_kept(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "x.csv").write_text(text)
+    assert len(rows_of(path)) == 2
+    assert not any("are left out" in note and "lines" in note for note in open_events(str(path)).notes)
+
+
+def test_a_title_padded_with_separators_is_refused(tmp_path: Path) -> None:
+    (path := tmp_path / "x.csv").write_text("Report,,\nFrom 2026,,\na,b,y\n1,2,0\n3,4,1\n")
+    with pytest.raises(UsageFailure, match="has 1 name in its header, 'Report' the first, but 3 cells in its rows"):
+        open_events(str(path))
+
+
+def test_rows_that_begin_with_a_sign_of_comments_are_no_comments(tmp_path: Path) -> None:
+    (path := tmp_path / "x.csv").write_text("a,b,y\n1,2,0\n#DIV/0!,4,1\n5,6,1\n#VALUE!,6,1\n")
+    assert open_events(str(path)).notes == ()
+    assert [row["a"] for row in rows_of(path)] == [1, None, 5, None]

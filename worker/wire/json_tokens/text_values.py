@@ -18,7 +18,10 @@ MISSING = (
     "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "\\N",
 )  # fmt: skip
 """Words for a missing value in any column of a file, unless a class or category has that name."""
-MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
+MISSING_AMONG_NUMBERS = (
+    "-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown",
+    "#DIV/0!", "#NUM!", "#VALUE!", "#REF!",
+)  # fmt: skip
 """Further words for a missing value in a column or field whose other values are all numbers."""
 
 
