@@ -50,6 +50,8 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         about = f"lists of words, {len(seen.words):,} different"
         return _words(found, seen, str(seen.path), len(seen.words)), about
     if not seen.scalars:
+        if seen.reordered:
+            return None, "list of keys and values in varying order: write it as an object"
         if seen.lists:
             return None, LIST_OF_NUMBERS if seen.number_lists == seen.lists else "list"
         return None, "always empty" if seen.empties else "always null"

@@ -26,6 +26,8 @@ ATTRIBUTE, VERSION = "ce_", "ce_specversion"
 """Beginning of the headers that are attributes of a CloudEvent, and the one that each CloudEvent has."""
 MAX_PLACES = 32
 """Lists of always the same length, up to this, are examined place by place."""
+KEYS = "key", "k", "name", "field", "attribute", "property", "metric", "tag"
+"""Usual names of the keys in lists of objects that each hold a key and its value."""
 GAPS = frozenset((*MISSING, *MISSING_AMONG_NUMBERS))
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
 """In Debezium's envelope, when the row was changed, and when the connector saw the change."""
@@ -64,6 +66,8 @@ class FieldStats:
     """The texts in `word_lists`."""
     lengths: set[int] = field(default_factory=set)
     """How many values lists have; -1 stands for more than MAX_PLACES."""
+    reordered: bool = False
+    """Whether lists hold the same keys with their values, in an order that varies."""
     first_list: list[Any] | None = None
     same_list: bool = True
     """Whether all lists are equal."""
@@ -85,7 +89,7 @@ class FieldStats:
     @property
     def is_tuple(self) -> bool:
         """Whether all values are lists of the same length, whose values are then fields: those of words are not."""
-        only = self.lists and not (self.scalars or self.objects or self.empties)
+        only = self.lists and not (self.scalars or self.objects or self.empties or self.reordered)
         return bool(only and len(self.lengths) == 1 and min(self.lengths) > 0 and self.word_lists < self.lists)
 
     @property
@@ -222,11 +226,22 @@ class EventStats:
                 seen.add(beside_row(event, path.steps))
 
     def leave_out_places(self) -> None:
-        """Leave out the fields inside lists that turned out not to have always the same length."""
+        """Leave out the fields inside lists that turned out not to have always the same length, or order of keys."""
+        for path, seen in self.paths.items():
+            seen.reordered = seen.is_tuple and self._is_reordered(path, max(seen.lengths))
         varying = {path for path, seen in self.paths.items() if seen.lists and not seen.is_tuple}
         inside = [path for path in self.paths if any(above in varying for above in _all_above(path))]
         for path in inside:
             del self.paths[path]
+
+    def _is_reordered(self, path: Path, n: int) -> bool:
+        """Whether a list of n objects has the same n keys in all events, but not always in the same places."""
+        for name in KEYS:
+            at = [self.paths.get(Path((*path.steps, str(i), name), path.source)) for i in range(n)]
+            words = [set(seen.values) for seen in at if seen is not None and seen.texts == seen.scalars]
+            if len(words) == n == len(set().union(*words)) and max(map(len, words)) > 1:
+                return True
+        return False
 
     def add_attributes(self, headers: Mapping[str, bytes | None]) -> None:
         """Scan those headers of a record that are attributes of CloudEvents."""

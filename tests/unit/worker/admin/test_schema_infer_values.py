@@ -6,6 +6,7 @@ import json
 import random
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,3 +237,23 @@ def test_dates_in_digits_are_reported_as_dates(form: str) -> None:
 def test_numbers_of_eight_digits_are_no_dates() -> None:
     _, toml, _ = checked(orders(lambda row, i: {**row, "paid": 20_261_101 + i % 50}))
     assert "dates in digits" not in toml
+
+
+@pytest.mark.parametrize("name", ["key", "name", "field"])
+def test_lists_of_keys_and_values_in_varying_order_are_left_out(name: str) -> None:
+    def with_pairs(row: dict[str, Any], i: int) -> dict[str, Any]:
+        pairs = [{name: "size", "value": i % 17}, {name: "price", "value": i / 8}, {name: "kind", "value": "a"}]
+        return {**row, "more": pairs[i % 3 :] + pairs[: i % 3], "fixed": pairs}
+
+    table, toml, _ = checked(orders(with_pairs))
+    assert not [feature for feature in table["feature"] if feature.startswith("more")]
+    assert "fixed.1.value" in table["feature"]
+    assert '"more" (list of keys and values in varying order: write it as an object)' in toml
+
+
+def test_lists_of_objects_in_the_same_order_are_kept() -> None:
+    def with_sides(row: dict[str, Any], i: int) -> dict[str, Any]:
+        return {**row, "sides": [{"side": "home", "goals": i % 4}, {"side": "away", "goals": i % 5}]}
+
+    table, _, _ = checked(orders(with_sides))
+    assert table["feature"][-2:] == ["sides.0.goals", "sides.1.goals"]
