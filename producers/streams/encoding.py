@@ -20,6 +20,10 @@ NO_TEXTS = {
     b"PAR1": "a Parquet file: rename it to end in .parquet",
     b"ARROW1": "an Arrow file: rename it to end in .arrow",
     b"\xd0\xcf\x11\xe0": "an Excel workbook: save it as CSV",
+    b"Obj\x01": "an Avro file: write its records as JSON lines, as python -m fastavro does",
+    b"SQLite format 3\0": "a database of SQLite: write a table as CSV, as sqlite3 -csv -header does",
+    b"\x89HDF": "an HDF5 file: save its table as CSV or Parquet",
+    b"\x93NUMPY": "an array of NumPy: save it as CSV or Parquet",
 }
 """First bytes of files that are not text -> what they are."""
 NO_DATA = {
