@@ -133,7 +133,7 @@ class CsvTable(Table):
                     if rest.num_rows:
                         given = seen
                         yield rest
-                if not last_is_read:
+                if not last_is_read or self._dialect.newlines:
                     self._require_closed_quotes()
                 return
             except self._arrow.ArrowInvalid as error:

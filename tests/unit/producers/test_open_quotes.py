@@ -59,3 +59,18 @@ def test_an_odd_number_of_quotes_may_be_right(tmp_path: Path, text: str) -> None
     rows = text.count("\n") - 1
     assert sum(len(block.y) for block in open_stream(str(path), drop=["c"]).blocks()) == rows
     assert sum(map(len, open_events(str(path)).blocks())) == rows
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_quotes_that_are_text_do_not_join_rows(tmp_path: Path, separator: str) -> None:
+    lines = ["a,note,y", '1,"so,0', "2,well,1", *(f'{i},"no,{i % 2}' for i in range(3, 8)), "9,or,0"]
+    (path := tmp_path / "x.csv").write_text("\n".join(lines).replace(",", separator) + "\n")
+    with pytest.raises(UsageFailure, match="the quote in line 2 is never closed"):
+        list(open_events(str(path)).blocks())
+    with pytest.raises(UsageFailure, match="the quote in line 2 is never closed"):
+        list(open_stream(str(path), drop=["note"]).blocks())
+
+
+def test_quotes_with_newlines_in_them_are_read(tmp_path: Path) -> None:
+    (path := tmp_path / "x.csv").write_text('a,note,y\n1,"so\nit is",0\n2,"b, c\n,d",1\n')
+    assert sum(len(block) for block in open_events(str(path)).blocks()) == 2
