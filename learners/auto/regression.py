@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.auto import block_least_squares, neighbours, stacking
+from driftway.learners.auto import block_least_squares, neighbours, products, stacking
 from driftway.learners.auto.block_least_squares import Blocks
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
@@ -60,8 +60,6 @@ NAMES_CURVE = "curve_all", "curve_1000"
 """Least squares on changes, with products of features as further inputs."""
 NAMES_LEVEL = "level_all", "level_1000", "level_50"
 ON_CHANGES, ON_CURVES, ON_LEVELS = len(NAMES_CHANGE), len(NAMES_CURVE), len(NAMES_LEVEL)
-WIDEST = 12
-"""Up to this many features all products are used, with more only the squares."""
 SQUARES_WORTH = 2.5
 """Value of least squares in `affordable`; neighbours have 1. With 60 or more features neighbours gain hardly anything,
 while least squares halve the error at best (docs/decisions/0031)."""
@@ -115,7 +113,7 @@ class RegressionState(NamedTuple):
 def rule_for(n: int, budget: float) -> UpdateRule:
     """Return the rule for n features."""
     u, w = n + 1 + LAGS, n + 1
-    q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
+    q = products.width(n, u)
     in_blocks = block_least_squares.cost(u)
     blocks, squares, *others = affordable(
         budget,
@@ -225,7 +223,7 @@ def ask(p: RegressionNumbers, memory: RegressionState) -> None:
     if p.squares:
         e = forecast(memory.change, u, forecasts, e)
     if p.curves:
-        bend(z, u, memory.bent)
+        products.bend(z, u, memory.bent)
         e = forecast(memory.curve, memory.bent, forecasts, e)
     for changed in range(2, e):
         forecasts[changed] = last + forecasts[changed] * (of_changes / of_level)
@@ -245,18 +243,6 @@ def best_of(p: RegressionNumbers) -> int:
     if p.curves:
         return ALWAYS + ON_CHANGES * p.squares + 1
     return ALWAYS + 1 if p.squares else ALWAYS - 1 + p.blocks
-
-
-@kernel
-def bend(z: Array, u: Array, bent: Array) -> None:
-    """Write half the products of features (of more than 12 only the squares), then u. Shapes: z f8[w], u f8[u]."""
-    n, place = z.shape[0] - 1, 0
-    for i in range(n):
-        for j in range(0 if n <= WIDEST else i, i + 1):
-            bent[place] = 0.5 * z[i] * z[j]
-            place += 1
-    for j in range(u.shape[0]):
-        bent[place + j] = u[j]
 
 
 @fragment
