@@ -45,8 +45,8 @@ def test_unknown_names_are_refused_in_one_sentence(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     endings = ENDINGS
     ending = f"A file's name ends in {endings}"
-    odd = tmp_path / "rows.npy"
-    odd.write_bytes(b"\x93NUMPY\0")
+    odd = tmp_path / "rows.xyz"
+    odd.write_bytes(b"\x01\x02\0")
     expected = {
         "see": f"there is no stream 'see'; did you mean sea? {ending}",
         "quux": f"there is no stream 'quux'; generators are {', '.join(GENERATORS)}. {ending}",

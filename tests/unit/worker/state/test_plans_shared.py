@@ -10,6 +10,7 @@ import pytest
 
 from driftway.learners import Spec
 from driftway.worker.admin.audit.model_sharing import ExchangeVerifier
+from driftway.worker.admin.audit.report import AuditTarget
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state import snapshot
@@ -124,7 +125,7 @@ def test_partitions_exchange_updates_only_within_a_plan_and_rounds_can_be_checke
     monkeypatch.setattr("driftway.worker.admin.audit.model_sharing.shares_of", lambda _settings: logs)
     settings = WorkerSettings("h:1", "E", "g", group.settings)
     for p, stream in enumerate(group.streams):
-        verifier, model = ExchangeVerifier(settings, p), Model(group.settings, p)
+        verifier, model = ExchangeVerifier(settings, AuditTarget(p, None)), Model(group.settings, p)
         verifier.verify(model, 0)
         model, _ = repeated(model, p, stream, [])
         assert verifier.unknown == 0
