@@ -263,7 +263,7 @@ def _run_or_fail(open_stream: Callable[..., Any], job: Job, progress: Callable[[
 
 
 def failed(failures: Sequence[tuple[str, Failure]], streams: int, results: bool) -> Failure:
-    """One failure that stands for several.
+    """One failure that stands for several, with the exit code of the first.
 
     Parameters
     ----------
@@ -277,6 +277,4 @@ def failed(failures: Sequence[tuple[str, Failure]], streams: int, results: bool)
     named = [(name, str(failure)) for name, failure in failures]
     sentences = [text if streams == 1 or name in text else f"{name}: {text}" for name, text in named]
     others = ["the results are those of the others"] if results else []
-    whole = failures[0][1]
-    whole.args = ("; ".join(dict.fromkeys([*sentences, *others])),)
-    return whole
+    return type(failures[0][1])("; ".join(dict.fromkeys([*sentences, *others])))
