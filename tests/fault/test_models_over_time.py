@@ -67,6 +67,7 @@ class GroupRun:
         clients = itertools.cycle((NATIVE, PYTHON))
         worker = Driftway(*work, next(clients)).__enter__()
         try:
+            worker.await_text("running")  # with its output topics, which `await_most` reads
             for step in range(PIECES):
                 first, last = (self.n * one // PIECES for one in (step, step + 1))
                 while todo and todo[0][0] * self.n <= last + self.n // PIECES and step:
