@@ -13,11 +13,11 @@ from driftway.learners.other_tasks.series import (
     cache_past,
     clip,
     forecast,
-    read_past,
     recall_past,
     scaled_error,
     sizes,
     take_in,
+    take_in_late,
     values_in,
     weight_of,
     wild,
@@ -93,8 +93,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
     See docs/algorithms/other_tasks.md#arma_ogd-arma_ons.
     """
     step_down(y, s, 1.0, p, memory)
-    if abs(y) <= LARGEST:
-        take_in(y, memory.gamma, memory.past)
+    take_in(y, memory.gamma, memory.past)
 
 
 @fragment
@@ -106,9 +105,7 @@ def learn_delayed(
     Shapes: cached_prediction f8[o].
     """
     step_down(y, s, weight_of(memory.past, cached_prediction), p, memory)
-    read_past(memory.past, memory.past.now)
-    if abs(y) <= LARGEST:
-        take_in(y, memory.gamma, memory.past)
+    take_in_late(y, memory.gamma, memory.past)
 
 
 @fragment

@@ -94,11 +94,13 @@ def scaled_error(y: float, s: float, past: Past, u: Array) -> float:
 
 @fragment
 def take_in(y: float, coefficient: Array, past: Past) -> None:
-    """Append a target of absolute value at most `LARGEST`.
+    """Append a target, unless its absolute value is larger than `LARGEST`.
 
     An outlier is replaced by its forecast. It still counts in sigma, clipped, so that if all values stay as large from
     now on, sigma grows until they are no longer outliers. Shapes: coefficient f8[lags].
     """
+    if not abs(y) <= LARGEST:
+        return
     n, largest = min(int(past.taken[0]), past.level.shape[0]), largest_of(past)
     value = y
     for k in range(n):
@@ -115,6 +117,13 @@ def take_in(y: float, coefficient: Array, past: Past) -> None:
     past.value[0] = min(max(entry, -largest), largest)
     entering = min(max(value, -largest), largest)
     past.squares[0] += entering * entering
+
+
+@fragment
+def take_in_late(y: float, coefficient: Array, past: Past) -> None:
+    """Append a late target to the latest ones, which `recall_past` had replaced. Shapes: coefficient f8[lags]."""
+    read_past(past, past.now)
+    take_in(y, coefficient, past)
 
 
 @fragment

@@ -149,21 +149,21 @@ def teach(values: TargetValues, z: Array, level: float) -> None:
         for c in range(pairs.wanted.shape[0]):
             g = count(pairs, c)
             if g >= 0:
-                values.pairs_level.pair_weight[g], values.pairs_level.pair_variance[g] = 0.0, FIRST
-                values.pairs_left.pair_weight[g], values.pairs_left.pair_variance[g] = 0.0, FIRST
+                begin_weight(values.pairs_level.pair_weight, values.pairs_level.pair_variance, g)
+                begin_weight(values.pairs_left.pair_weight, values.pairs_left.pair_variance, g)
     for j in range(table.wanted.shape[0]):
         g = count(table, j)
         if g >= 0:
-            begin_weight(values.level, g)
-            begin_weight(values.left, g)
-            begin_weight(values.pairs_level, g)
-            begin_weight(values.pairs_left, g)
+            begin_weight(values.level.weight, values.level.variance, g)
+            begin_weight(values.left.weight, values.left.variance, g)
+            begin_weight(values.pairs_level.weight, values.pairs_level.variance, g)
+            begin_weight(values.pairs_left.weight, values.pairs_left.variance, g)
 
 
 @fragment
-def begin_weight(forecast: LinearForecast, g: int) -> None:
-    """Set the weight of a value to its start."""
-    forecast.weight[g], forecast.variance[g] = 0.0, FIRST
+def begin_weight(weight: Array, variance: Array, g: int) -> None:
+    """Set the weight of a value, or of a pair of values, to its start. Shapes: weight and variance f8[p]."""
+    weight[g], variance[g] = 0.0, FIRST
 
 
 def with_values(shares: Array, state: State) -> Array:

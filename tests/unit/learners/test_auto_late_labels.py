@@ -67,13 +67,9 @@ def test_late_labels_are_learned_from_as_by_the_oracle(task: str, K: int) -> Non
 
 def scores_late(delay: int, X: np.ndarray, y: np.ndarray, **options: Any) -> np.ndarray:
     """The scores of the rows whose labels arrived, `delay` rows after them."""
-    learner = create("auto", X.shape[1], **options)
-    steps = DelaySimulator(delay, learner).arrange(X, y)
-    number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
-    score = np.empty((len(number), learner.n_scores))
-    cache = learner.prediction_cache(len(y))
-    learner.predict_then_update_delayed(steps.X, steps.y, score, DelayedRows(number, cache))
-    return score[steps.is_row][: len(y) - delay]
+    delayed = DelaySimulator(delay, create("auto", X.shape[1], **options))
+    score, _ = delayed.run(delayed.arrange(X, y))
+    return score[: len(y) - delay]
 
 
 def test_targets_that_hardly_depend_on_those_known_are_forecast_about_as_well_as_by_their_mean() -> None:
@@ -109,7 +105,7 @@ def test_a_row_that_waits_after_two_outliers_is_cached_alike_by_a_copy_of_the_le
     np.testing.assert_array_equal(*caches)
 
 
-def test_labels_of_one_class_that_come_first_do_not_turn_the_predictions_around() -> None:
+def test_labels_of_one_class_that_come_first_do_not_invert_the_predictions() -> None:
     """Of the rows 9 % have class 1, whose labels are about 300 rows late; those of class 0 are 2,000 rows late."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(8000, 5))

@@ -124,9 +124,6 @@ def test_values_without_effect_do_not_make_the_forecast_worse(monkeypatch: pytes
 
 def test_values_are_learned_with_late_targets() -> None:
     X, y = categories(8000, (100,))
-    learner = auto(X)
-    steps = DelaySimulator(200, learner).arrange(X, y)
-    number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
-    rows, score = DelayedRows(number, learner.prediction_cache(len(y))), np.empty((len(number), 1))
-    learner.predict_then_update_delayed(steps.X, steps.y, score, rows)
-    assert error(score[steps.is_row, 0], y) < 0.35
+    delayed = DelaySimulator(200, auto(X))
+    score, _ = delayed.run(delayed.arrange(X, y))
+    assert error(score[:, 0], y) < 0.35

@@ -9,7 +9,6 @@ from driftway.learners import Spec
 from driftway.learners.auto.single_values import class_values
 from driftway.learners.auto.single_values.value_table import KNOWN
 from driftway.learners.contract import Array
-from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from tests.support.oracle.auto.auto import Auto
@@ -107,12 +106,9 @@ def test_new_values_take_the_places_of_those_that_no_longer_come(monkeypatch: py
 
 def test_values_are_learned_with_late_labels() -> None:
     X, y = categories(8000, (100,))
-    learner = auto(X)
-    steps = DelaySimulator(200, learner).arrange(X, y)
-    number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
-    rows, score = DelayedRows(number, learner.prediction_cache(len(y))), np.empty((len(number), 1))
-    learner.predict_then_update_delayed(steps.X, steps.y, score, rows)
-    assert accuracy(score[steps.is_row], y) > 0.75
+    delayed = DelaySimulator(200, auto(X))
+    score, _ = delayed.run(delayed.arrange(X, y))
+    assert accuracy(score, y) > 0.75
 
 
 def test_minus_0_is_the_value_0() -> None:
