@@ -273,6 +273,11 @@ class SnapshotHeader:
     identity: Any = field(default=None, compare=False)
     """Its model, and its schema; None before the first row."""
 
+    @property
+    def plan_number(self) -> int:
+        """Number of its models' plan."""
+        return FIRST if self.plan is None else self.plan.number
+
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
     """Parse the header of the snapshot that begins with `chunk`; None if it cannot be read."""

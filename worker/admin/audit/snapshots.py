@@ -192,7 +192,7 @@ class SnapshotReader:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
         first = snapshot.read_snapshot_header(blob)
-        if first is not None and (FIRST if first.plan is None else first.plan.number) < self._first_plan:
+        if first is not None and first.plan_number < self._first_plan:
             return None
         try:
             model, saved, offset, header = snapshot.read_planned(

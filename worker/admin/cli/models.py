@@ -33,7 +33,7 @@ def models() -> None:
     """The models of a group: show them, and change them while its workers run.
 
     A group has a champion, whose predictions are written, and challengers. They form a numbered plan; the workers'
-    --learner options are plan 1. Each change writes the next plan to EVENTS.GROUP.models. Every partition takes it at
+    --learner options are plan 1. Each change writes the next plan to EVENTS.GROUP.models. Every partition adopts it at
     one offset, in the transaction of a commit: the rows before were predicted by the models of the plan before, those
     from there on by the new ones. A model that stays keeps its state and its metrics, as champion or as challenger.
     Predictions, accuracy points and alarms say to which plan they belong, from the second on.
@@ -101,14 +101,14 @@ def history(as_json: bool, **given: Any) -> None:
     adoptions = adoptions_of(group)
     rows = []
     for plan in group.plans:
-        taken = {str(p): found[plan.number].offset for p, found in adoptions.items() if plan.number in found}
+        adopted = {str(p): found[plan.number].offset for p, found in adoptions.items() if plan.number in found}
         of_plan = {p: found[plan.number].relearned for p, found in adoptions.items() if plan.number in found}
         relearned = {str(p): source.as_dict() for p, source in of_plan.items() if source is not None}
-        rows.append({**plan.as_dict(), "adopted_at": taken, **({"relearned": relearned} if relearned else {})})
+        rows.append({**plan.as_dict(), "adopted_at": adopted, **({"relearned": relearned} if relearned else {})})
         if not as_json:
             print_plan(plan)
-            if taken:
-                click.echo("  taken at " + ", ".join(f"{p}:{offset}" for p, offset in taken.items()))
+            if adopted:
+                click.echo("  adopted at " + ", ".join(f"{p}:{offset}" for p, offset in adopted.items()))
     if as_json:
         click.echo(write_json(rows).decode())
 

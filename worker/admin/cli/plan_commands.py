@@ -96,10 +96,10 @@ def write_change(
         group, models_of(group), offsets, change, _tell, configuration_of(group), relearn_from or {}, begin or ""
     )
     where = ", ".join(f"{p}:{offset}" for p, offset in sorted(offsets.items()))
-    at_commit = "each partition takes it at its next commit"
+    at_commit = "each partition adopts it at its next commit"
     if where:
         others = "" if len(offsets) == len(group.partitions) else ", the others at their next commit"
-        at_commit = f"taken at {where}{others}"
+        at_commit = f"adopted at {where}{others}"
     if plan.relearned_after(group.newest):
         at_commit += ", once it has relearned the log"
     said = [f"champion {plan.champion}{_challengers(plan)}"]

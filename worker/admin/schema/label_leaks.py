@@ -1,4 +1,4 @@
-"""Find fields that give the label away, such as the date of a chargeback: they are known only after the label."""
+"""Find fields with label leakage, such as the date of a chargeback: they are known only after the label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING: tuple[Any, ...] = ABSENT, None, "", [], {}
 
 
 def leaking_fields(proposal: Proposal, values: Iterable[bytes | None]) -> list[Path]:
-    """Fields of a proposal of which each value, or any value at all, goes with one class in all events."""
+    """Fields of a proposal of which each value, or any value at all, belongs to one class in all events."""
     label, stats = proposal.label, proposal.stats
     if label is None or label.path.source != ROW or proposal.target.task == REGRESSION or proposal.later is not None:
         return []

@@ -24,8 +24,8 @@ UNLIKE = (
     'reverse, and "7" and 7 are different ids. Make both producers write ids in the same way.'
 )
 LEAKING = (
-    "Each value of {names}, or any value there, goes with one class in all events. Delete lines under feature that "
-    "are known only after the label."
+    "Possible label leakage: each value of {names}, or its mere presence, belongs to one class in all events. Delete "
+    "the lines under feature of fields that are known only after the label."
 )
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
@@ -106,7 +106,7 @@ def counts(survey: EventStats) -> dict[str, int]:
 
 
 def in_words(proposal: Proposal, rejected: Counter[str], name: str, leaking: Sequence[Path] = ()) -> list[str]:
-    """The proposal as lines of text; `leaking` are the fields that give the label away."""
+    """The proposal as lines of text; `leaking` are the fields with label leakage."""
     stats, columns, later = proposal.stats, len(proposal.schema().columns), proposal.later
     return [
         f"{name}: {plural(stats.events, 'event')} read, {plural(len(stats.paths), 'field')} seen; "

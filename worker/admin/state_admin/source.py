@@ -159,7 +159,7 @@ def _plan_of_snapshot(
     except DamagedSnapshot:
         return FIRST
     header = read_snapshot_header(chunk)
-    return FIRST if header is None or header.plan is None else header.plan.number
+    return FIRST if header is None else header.plan_number
 
 
 def read_snapshot(source: GroupPartition, pointer: Pointer) -> ModelFile:

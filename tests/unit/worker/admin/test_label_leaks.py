@@ -1,4 +1,4 @@
-"""`driftway schema infer` names fields that give the label away, and no others."""
+"""`driftway schema infer` names fields with label leakage, and no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.support.cli_runner import run
 
 Event = dict[str, Any]
-NOTE = "goes with one class in all events"
+NOTE = "belongs to one class in all events"
 
 
 def note_of(folder: Path, more: Callable[[Event, random.Random], Event], *options: str, n: int = 400) -> str:
@@ -56,9 +56,11 @@ HARMLESS: dict[str, Callable[[Event, random.Random], Event]] = {
 
 
 @pytest.mark.parametrize("name", LEAKS)
-def test_fields_that_give_the_label_away_are_named(tmp_path: Path, name: str) -> None:
+def test_fields_with_label_leakage_are_named(tmp_path: Path, name: str) -> None:
     note = note_of(tmp_path, LEAKS[name])
-    assert note.startswith(f"Each value of {name}, or any value there, {NOTE}. Delete lines under feature")
+    assert note.startswith(
+        f"Possible label leakage: each value of {name}, or its mere presence, {NOTE}. Delete the lines"
+    )
 
 
 @pytest.mark.parametrize("name", HARMLESS)
