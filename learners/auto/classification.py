@@ -11,6 +11,7 @@ from driftway.learners.auto import (
     mixing,
     naive_bayes,
     neighbours,
+    network,
     second_order,
 )
 from driftway.learners.auto import (
@@ -44,6 +45,8 @@ FILTERS_WORTH = 1.25
 
 FORESTS_WORTH = 1.0
 """Value of the forests in `affordable`."""
+NETWORK_WORTH = 1.0
+"""Value of the network in `affordable`."""
 VALUES_WORTH = 0.02
 """Value of the weights of single values: wide rows and small budgets leave them out first, and keep the others."""
 
@@ -55,6 +58,7 @@ class ClassificationNumbers(NamedTuple):
     filters: bool
     near: bool
     forests: bool
+    network: bool
     values: bool
 
 
@@ -79,17 +83,18 @@ class ClassificationState(NamedTuple):
 def rule_for(n: int, K: int, budget: float) -> UpdateRule:
     """Return the rule for n features and K classes."""
     C = 1 if K == 2 else K
-    asked = ClassificationNumbers(
-        *affordable(
-            budget,
-            (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
-            (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
-            (neighbours.WINDOW * n, 1.0),
-            (class_forest.cost(n, K) * of_classes.FORESTS, FORESTS_WORTH),
-            (class_values.cost(n, C), VALUES_WORTH),
-        )
+    *others, forests, with_network, values = affordable(
+        budget,
+        (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
+        (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
+        (neighbours.WINDOW * n, 1.0),
+        (class_forest.cost(n, K) * of_classes.FORESTS, FORESTS_WORTH),
+        (network.cost(n + 1, C), NETWORK_WORTH),
+        (class_values.cost(n, C), VALUES_WORTH),
     )
-    E = len(names(asked)) - of_classes.FORESTS * asked.forests - class_values.EXPERTS * asked.values
+    asked = ClassificationNumbers(*others, forests, with_network and forests, values)
+    second = of_classes.FORESTS * asked.forests + asked.network
+    E = len(names(asked)) - second - class_values.EXPERTS * asked.values
     R, H = label_history.contexts(K)
     sizes: Sizes = {
         "w": n + 1,
@@ -104,8 +109,8 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "H": H,
         "E": E,
         "M": 2 * E,
-        "o": label_history.EXPERTS + C * (E + of_classes.FORESTS * asked.forests + 2 * asked.values),
-        **of_classes.sizes(n, K, asked.forests),
+        "o": label_history.EXPERTS + C * (E + second + 2 * asked.values),
+        **of_classes.sizes(n, K, asked.forests, int(asked.network)),
         **class_values.sizes(n, C, asked.values),
     }
     return UpdateRule(
@@ -142,6 +147,7 @@ def begin(state: State, seed: int) -> None:
     state["forests.usage.fails"][0] = PATIENCE - 3
     for place, name in enumerate(ClassForests._fields[: of_classes.FORESTS]):
         seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
+    network.begin(state, "forests.network", (seed + 1 + of_classes.FORESTS) % 2**64)
     waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
 
 
@@ -150,7 +156,8 @@ def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
     found += second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
-    return found + of_classes.NAMES * asked.forests + class_values.NAMES * asked.values
+    found += of_classes.NAMES * asked.forests + network.NAMES * asked.network
+    return found + class_values.NAMES * asked.values
 
 
 def shares(asked: ClassificationNumbers, state: State) -> Array:
@@ -179,7 +186,7 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
         neighbours.vote(memory.near, raw, e)
     mix(memory.mixing, memory.S, SUREST)
     if p.forests:
-        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
+        of_classes.add(memory.forests, memory.bulk, memory.clipped, z, memory.S)
     if p.values:
         class_values.add(memory.values, x, z, memory.S)
 

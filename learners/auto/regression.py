@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.auto import block_least_squares, neighbours, products, stacking
+from driftway.learners.auto import block_least_squares, neighbours, network, products, stacking
 from driftway.learners.auto.block_least_squares import Blocks
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
@@ -67,6 +67,8 @@ ENOUGH = 25
 """Rows before neighbours are used."""
 FORESTS_WORTH = 2.5
 """Value of the forests in `affordable`."""
+NETWORKS_WORTH = 1.5
+"""Value of the networks in `affordable`."""
 VALUES_WORTH = 0.3
 """Value of the weights of single values: they cost little, and halve the error at best (docs/decisions/0091)."""
 
@@ -80,6 +82,7 @@ class RegressionNumbers(NamedTuple):
     curves: bool
     near: bool
     forests: bool
+    networks: bool
     values: bool
 
 
@@ -115,16 +118,18 @@ def rule_for(n: int, budget: float) -> UpdateRule:
     u, w = n + 1 + LAGS, n + 1
     q = products.width(n, u)
     in_blocks = block_least_squares.cost(u)
-    blocks, squares, *others = affordable(
+    blocks, squares, *others, forests, networks, values = affordable(
         budget,
         (in_blocks, SQUARES_WORTH),
         (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w) - in_blocks, SQUARES_WORTH),
         (2 * ON_CURVES * q * q, SQUARES_WORTH),
         (neighbours.WINDOW * n, 1.0),
         (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
+        (network.cost(w + of_targets.PAST + 1, of_targets.NETWORKS), NETWORKS_WORTH),
         (target_values.cost(n), VALUES_WORTH),
     )
-    asked = RegressionNumbers(blocks and not squares, squares, *others)
+    asked = RegressionNumbers(blocks and not squares, squares, *others, forests, networks and forests, values)
+    second = of_targets.FORESTS * asked.forests + of_targets.NETWORKS * asked.networks
     g, h = block_least_squares.shape(u)
     sizes: Sizes = {
         "w": w,
@@ -137,10 +142,10 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "g": g * asked.blocks,
         "h": h * asked.blocks,
         "W": neighbours.WINDOW * asked.near,
-        "E": len(names(asked)) - of_targets.FORESTS * asked.forests - target_values.EXPERTS * asked.values,
+        "E": len(names(asked)) - second - target_values.EXPERTS * asked.values,
         "o": LAGS + len(names(asked)) + 2 * asked.values,
         "r": 1,
-        **of_targets.sizes(n, asked.forests),
+        **of_targets.sizes(n, asked.forests, asked.networks),
         **target_values.sizes(n, asked.values),
     }
     return UpdateRule(
@@ -169,6 +174,7 @@ def begin(state: State, seed: int) -> None:
         state[f"{name}.share"][:1] = 1.0  # the forecast of the mixture before it, as it is
     for place, name in enumerate(TargetForests._fields[: of_targets.FORESTS]):
         seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + place) % 2**64))
+    network.begin(state, "forests.network", (seed + of_targets.FORESTS) % 2**64)
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
@@ -183,7 +189,8 @@ def names(asked: RegressionNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     found += (block_least_squares.NAME,) * asked.blocks + NAMES_LEVEL * asked.squares
     found += ("neighbours",) * asked.near
-    return found + of_targets.NAMES * asked.forests + target_values.NAMES * asked.values
+    found += of_targets.NAMES * asked.forests + of_targets.NETWORK_NAMES * asked.networks
+    return found + target_values.NAMES * asked.values
 
 
 def shares(asked: RegressionNumbers, state: State) -> Array:
@@ -202,7 +209,8 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     forecast = stacking.mix(memory.stacking)
     if p.forests:
         last = memory.stacking.forecasts[1]
-        forecast = of_targets.add(memory.forests, memory.bulk, forecast, last, memory.clipped, memory.history)
+        of_targets.see(memory.forests, memory.bulk, forecast, memory.clipped, memory.z, memory.history)
+        forecast = of_targets.add(memory.forests, forecast, last, memory.history)
     if p.values:
         forecast = target_values.add(memory.values, x, memory.z, forecast)
     if memory.history.wild[0] == 1 and memory.history.run[0] > 1:

@@ -7,6 +7,7 @@ comparison shows only what the forests add.
 import math
 from typing import Any, NamedTuple
 
+from driftway.learners.auto import network
 from driftway.learners.auto.bulk import Bulk
 from driftway.learners.auto.forests import class_forest
 from driftway.learners.auto.forests.binning import quantize
@@ -14,6 +15,7 @@ from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MO
 from driftway.learners.auto.forests.trees import NODES, OBSERVED
 from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
+from driftway.learners.auto.network import Network
 from driftway.learners.contract import Array, fragment, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
@@ -34,7 +36,8 @@ class ClassForests(NamedTuple):
     careful: Any = part(ClassForest, "forest whose leaves split late")
     moderate: Any = part(ClassForest, "forest in between")
     eager: Any = part(ClassForest, "forest whose leaves split early")
-    mixing: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
+    network: Any = part(Network, "network with one hidden layer")
+    mixing: Any = part(MixingState, "the second mixture, of the first one's score and theirs", E="F", M="G")
     alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
     usage: Any = part(Usage, "whether the forests are used")
     bins: Array = scratch("f8[n]", "bins of the row's features")
@@ -42,11 +45,11 @@ class ClassForests(NamedTuple):
     without: Array = scratch("f8[K]", "that of the second one without the forests")
 
 
-def sizes(n: int, K: int, used: bool) -> Sizes:
-    """Return the lengths in the shapes for n features and K classes, without trees if there are no forests."""
+def sizes(n: int, K: int, used: bool, networks: int) -> Sizes:
+    """Return the lengths in the shapes for n features and K classes; `networks` is 1, or 0 without a network."""
     m = min(n, OBSERVED)
     A = min(max(COUNTS // (TREES * m * BINS * K), 1), SLOTS)
-    mixed = (1 + FORESTS) * used
+    mixed = (1 + FORESTS + networks) * used
     return {
         "T": TREES * used,
         "N": min(NODES, 16 * A),
@@ -58,27 +61,35 @@ def sizes(n: int, K: int, used: bool) -> Sizes:
         "G": 2 * mixed,
         "O": 1 * used,
         "Q": 2 * used,
+        **network.sizes(n + 1, 1 if K == 2 else K, 1, networks == 1),
     }
 
 
 def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
     learned = class_forest.learn, forests.careful, forests.bins, 0, CAREFUL
-    return learned, (class_forest.predict, forests.careful, forests.bins, forests.first)
+    predicted = class_forest.predict, forests.careful, forests.bins, forests.first
+    return learned, predicted, (network.learn_class, forests.network, 0)
 
 
 @kernel
-def add(forests: ClassForests, bulk: Bulk, z: Array, S: Array) -> None:
-    """Replace S, the score of all other experts, by the second mixture. Shapes: z f8[n or more], S f8[K]."""
-    raw = forests.mixing.raw
+def add(forests: ClassForests, bulk: Bulk, clipped: Array, z: Array, S: Array) -> None:
+    """Replace S, the score of all other experts, by the second mixture. Shapes: clipped and z f8[n + 1], S f8[K]."""
+    raw, says, K = forests.mixing.raw, forests.network.says, S.shape[0]
     for c in range(S.shape[0]):
         forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
     if forests.usage.used[0] == 1:
-        quantize(bulk, z, forests.bins, BINS)
+        quantize(bulk, clipped, forests.bins, BINS)
         class_forest.predict(forests.careful, forests.bins, raw[1])
         class_forest.predict(forests.moderate, forests.bins, raw[2])
         class_forest.predict(forests.eager, forests.bins, raw[3])
+        if raw.shape[0] > 1 + FORESTS:
+            network.see(forests.network, z)
+            network.predict(forests.network)
+            raw[1 + FORESTS, 0] = 0.0
+            for o in range(says.shape[0]):
+                raw[1 + FORESTS, K - says.shape[0] + o] = says[o]
         mix(forests.mixing, S, SUREST)
     else:
         for c in range(S.shape[0]):
@@ -126,4 +137,6 @@ def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)
+        if forests.network.says.shape[0] > 0:
+            network.learn_class(forests.network, y)
     judge(forests.usage, without, both if mixed else without, WORTH)

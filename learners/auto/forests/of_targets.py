@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.auto import stacking
+from driftway.learners.auto import network, stacking
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.bulk import Bulk, position
 from driftway.learners.auto.forests import target_forest
@@ -11,17 +11,23 @@ from driftway.learners.auto.forests.binning import bin_of, quantize
 from driftway.learners.auto.forests.target_forest import BINS, TREES, TargetForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns
 from driftway.learners.auto.forests.usage import Usage, judge
+from driftway.learners.auto.network import Network
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import FAR, NOW, TargetHistory, scales
-from driftway.learners.contract import Array, kernel, part, scratch
+from driftway.learners.contract import Array, field, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
 NAMES = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
 FORESTS = len(NAMES)
+NETWORK_NAMES = "network_level", "network_left"
+NETWORKS = len(NETWORK_NAMES)
 PAST = 3
 """Last targets among the features."""
 WORTH = 0.01
 """Share of the squared error that the forests must gain to be used."""
+SPREAD_KEEP = 0.999
+"""Decay per row of the mean square of what the others leave."""
+LEAST_SPREAD = 1e-9
 SLOTS = 48
 COUNTS = 2**19
 """Largest number of counts of a forest; with many features its leaves have fewer slots."""
@@ -35,13 +41,15 @@ class TargetForests(NamedTuple):
     change: Any = part(TargetForest, "forest of the change from the last target, with the last targets as features")
     left: Any = part(TargetForest, "forest of what the others leave, with their forecast as a feature")
     left_history: Any = part(TargetForest, "the same with the last targets as features")
-    mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
+    network: Any = part(Network, "network of the target, and of what the others leave in units of `spread`")
+    spread: Array = field("f8[1]", "root of the mean square of what the others leave", start=1.0)
+    mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and theirs", E="F")
     usage: Any = part(Usage, "whether the forests are used")
     bins: Array = scratch("f8[c]", "bins of the features")
 
 
-def sizes(n: int, used: bool) -> Sizes:
-    """Return the lengths in the shapes for n features, all 0 but for `c` if there are no forests."""
+def sizes(n: int, used: bool, networks: bool) -> Sizes:
+    """Return the lengths in the shapes for n features, with forests and networks or without."""
     m = min(n, OBSERVED)
     return {
         "T": TREES * used,
@@ -50,38 +58,60 @@ def sizes(n: int, used: bool) -> Sizes:
         "m": m,
         "c": 1 + n + PAST,
         "B": BINS,
-        "F": (1 + FORESTS) * used,
+        "F": (1 + FORESTS + NETWORKS * networks) * used,
+        **network.sizes(n + PAST + 2, NETWORKS, NETWORKS, networks),
     }
 
 
 def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
     learned = target_forest.learn, forests.level, forests.bins, 0.0, Columns(0, 1)
-    return learned, (target_forest.forecast, forests.level, forests.bins)
+    forecast = target_forest.forecast, forests.level, forests.bins
+    return learned, forecast, (network.learn_targets, forests.network)
 
 
 @kernel
-def add(forests: TargetForests, bulk: Bulk, first: float, last: float, z: Array, history: TargetHistory) -> float:
+def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Array, history: TargetHistory) -> None:
+    """Prepare the features of a row if the forests are used; `first` is the forecast of the other experts.
+
+    Shapes: clipped and z f8[n + 1].
+    """
+    if forests.usage.used[0] == 0:
+        return
+    bins, inputs, n, (of_level, _) = forests.bins, forests.network.inputs, z.shape[0] - 1, scales(history)
+    bins[0] = bin_of(position(first, 1.0), 0.0, BINS)
+    quantize(bulk, clipped, bins[1 : 1 + n], BINS)
+    for i in range(PAST):
+        past = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
+        bins[1 + n + i] = bin_of(position(past, 1.0), 0.0, BINS)
+        if inputs.shape[0] > 0:
+            inputs[n + 2 + i] = past
+    if inputs.shape[0] > 0:
+        for j in range(n + 1):
+            inputs[j] = z[j]
+        inputs[n + 1] = first
+
+
+@kernel
+def add(forests: TargetForests, first: float, last: float, history: TargetHistory) -> float:
     """Return the forecast with the forests if they are used, else `first`, the forecast of the other experts.
 
     All forecasts, and `last`, the last target, are distances from the mean in standard deviations of the targets.
-    Shapes: z f8[n + 1].
     """
-    forecasts, bins, n = forests.mixing.forecasts, forests.bins, z.shape[0] - 1
+    forecasts, bins = forests.mixing.forecasts, forests.bins
     forecasts[0] = first
     if forests.usage.used[0] == 0:
         return first
     of_level, of_changes = scales(history)
-    bins[0] = bin_of(position(first, 1.0), 0.0, BINS)
-    quantize(bulk, z, bins[1 : 1 + n], BINS)
-    for i in range(PAST):
-        past = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
-        bins[1 + n + i] = bin_of(position(past, 1.0), 0.0, BINS)
     forecasts[1] = target_forest.forecast(forests.level, bins)
     forecasts[2] = target_forest.forecast(forests.history, bins)
     forecasts[3] = last + target_forest.forecast(forests.change, bins) * (of_changes / of_level)
     forecasts[4] = first + target_forest.forecast(forests.left, bins)
     forecasts[5] = first + target_forest.forecast(forests.left_history, bins)
+    if forecasts.shape[0] > 1 + FORESTS:
+        network.predict(forests.network)
+        forecasts[6] = forests.network.says[0]
+        forecasts[7] = first + forests.network.says[1] * forests.spread[0]
     return stacking.mix(forests.mixing)
 
 
@@ -102,9 +132,10 @@ def cache(forests: TargetForests, cached_prediction: Array, place: int) -> int:
 
     Shapes: cached_prediction f8[o].
     """
-    for e in range(FORESTS):
+    experts = forests.mixing.forecasts.shape[0] - 1
+    for e in range(experts):
         cached_prediction[place + e] = forests.mixing.forecasts[1 + e] if forests.usage.used[0] == 1 else math.nan
-    return place + FORESTS
+    return place + experts
 
 
 @kernel
@@ -113,15 +144,15 @@ def update_delayed(forests: TargetForests, level: float, first: float, cached_pr
 
     `first` is the first mixture's forecast by cached ones. Returns the place behind. Shapes: cached_prediction f8[o].
     """
-    forecasts, both = forests.mixing.forecasts, first
+    forecasts, both, experts = forests.mixing.forecasts, first, forests.mixing.forecasts.shape[0] - 1
     if not math.isnan(cached_prediction[place]):
         forecasts[0] = first
-        for e in range(FORESTS):
+        for e in range(experts):
             forecasts[1 + e] = cached_prediction[place + e]
         both = stacking.mix(forests.mixing)
         stacking.update_stacking(forests.mixing, level, True)
     judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
-    return place + FORESTS
+    return place + experts
 
 
 @kernel
@@ -137,3 +168,9 @@ def teach(forests: TargetForests, level: float, last: float, history: TargetHist
     target_forest.learn(forests.change, bins, change, Columns(1, n + PAST))
     target_forest.learn(forests.left, bins, left, Columns(0, 1 + n))
     target_forest.learn(forests.left_history, bins, left, Columns(1, n + PAST))
+    if forests.network.error.shape[0] > 0:
+        forests.network.error[0], forests.network.error[1] = level, left / forests.spread[0]
+        network.learn_targets(forests.network)
+        share = max(1.0 / forests.network.rows[0], 1.0 - SPREAD_KEEP)
+        square = (1.0 - share) * forests.spread[0] * forests.spread[0] + share * left * left
+        forests.spread[0] = math.sqrt(max(square, LEAST_SPREAD))

@@ -1,0 +1,192 @@
+"""A network with one hidden layer that also learns again from earlier rows: boundaries and curves of any shape.
+
+Each labelled row enters a window. Then the network takes a step on it, and on some rows of the window that are drawn at
+random (experience replay: Lin, Machine Learning 8, 1992). The hidden units are leaky rectifiers (Maas et al., 2013).
+Steps are divided by the root of the mean square of earlier gradients (RMSprop: Tieleman and Hinton, 2012). For the
+weights of a unit's inputs that is one number, the mean square of the gradient by their sum.
+"""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.auto.bounds import bounded
+from driftway.learners.auto.first_order import sigmoid
+from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch, separate_kernel
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.multiclass.gradient_descent import softmax_steps
+from driftway.learners.numeric.random import Words, normal, seed
+from driftway.learners.numeric.random import randint as draw_place
+from driftway.learners.numeric.vectors import axpy, dot
+
+NAMES = ("network",)
+UNITS = 32
+WINDOW = 2048
+REPLAYED, LEAST_REPLAYED = 8, 2
+"""Rows of the window that are learned again after each row, and how many at least if rows are wide."""
+WIDE = 480
+"""Inputs of all these rows together, if they are wide."""
+RATE = 0.0015
+"""Size of a step whose gradient is as large as those before."""
+KEEP = 0.999
+"""Decay per step of the mean squares of gradients."""
+LEAK = 0.1
+"""Slope of a unit whose inputs sum to less than 0."""
+TINY = 1e-4
+"""Added to the root of a mean square, so that steps vanish with the error."""
+FURTHEST = 3.0
+"""Limit of errors of targets."""
+
+
+class Network(NamedTuple):
+    """Weights and window of a network."""
+
+    hidden: Array = field("f8[l, U]", "weights of the hidden units, by input")
+    hidden_square: Array = field("f8[U]", "mean squares of the gradients by the units' sums of inputs")
+    output: Array = field("f8[k, Z]", "weights of the outputs, by unit")
+    output_square: Array = field("f8[k, Z]", "mean squares of the gradients by them")
+    row: Array = field("f4[t, l]", "inputs of the last labelled rows; the i-th stands at i mod t")
+    label: Array = field("f4[t, a]", "their classes or targets")
+    rows: Counts = field("i8[1]", "labelled rows so far")
+    steps: Counts = field("i8[1]", "steps so far")
+    words: Words = field("u8[4]", "random words")
+    inputs: Array = scratch("f8[l]", "the inputs of a row, one of which is always 1")
+    unit: Array = scratch("f8[Z]", "the hidden units, and a constant 1 behind them")
+    says: Array = scratch("f8[k]", "the outputs")
+    error: Array = scratch("f8[k]", "their errors")
+    step: Array = scratch("f8[U]", "steps of the units")
+
+
+def sizes(inputs: int, outputs: int, labels: int, used: bool) -> Sizes:
+    """Return the lengths in the shapes; all are 0 if there is no network."""
+    units = {"U": UNITS * used, "Z": (UNITS + 1) * used}
+    return {"l": inputs * used, "k": outputs * used, "a": labels * used, "t": WINDOW * used, **units}
+
+
+def cost(inputs: int, outputs: int) -> int:
+    """Multiplications that take as long as a row."""
+    return (1 + replayed(inputs)) * (45 * inputs + 500 * outputs + 900)
+
+
+def begin(state: State, name: str, value: int) -> None:
+    """Draw the weights of the hidden units in a zeroed state; `value` is the seed."""
+    words, hidden = state[f"{name}.words"], state[f"{name}.hidden"]
+    seed(words, value)
+    draw(words, hidden)
+
+
+@kernel
+def draw(words: Words, hidden: Array) -> None:
+    """Draw the weights of the hidden units. Shapes: words u8[4], hidden f8[l, U]."""
+    for j in range(hidden.shape[0]):
+        for u in range(hidden.shape[1]):
+            hidden[j, u] = normal(words) / math.sqrt(hidden.shape[0])
+
+
+@fragment
+def replayed(inputs: int) -> int:
+    """Return how many earlier rows are learned again with a row."""
+    return max(min(REPLAYED, WIDE // max(inputs, 1)), LEAST_REPLAYED)
+
+
+@kernel
+def see(network: Network, z: Array) -> None:
+    """Take a row's first inputs. Shapes: z f8[l or fewer]."""
+    for j in range(z.shape[0]):
+        network.inputs[j] = z[j]
+
+
+@kernel
+def predict(network: Network) -> None:
+    """Write the outputs for the row of `inputs`."""
+    inputs, unit, U = network.inputs, network.unit, network.step.shape[0]
+    for u in range(U):
+        unit[u] = 0.0
+    unit[U] = 1.0
+    for j in range(inputs.shape[0]):
+        if inputs[j] != 0.0:
+            axpy(unit, network.hidden[j], inputs[j])
+    for u in range(U):
+        unit[u] = max(unit[u], LEAK * unit[u])
+    for o in range(network.says.shape[0]):
+        network.says[o] = dot(network.output[o], unit)
+
+
+@separate_kernel
+def learn_class(network: Network, y: int) -> None:
+    """Learn class y of the row of `inputs`, and earlier rows again.
+
+    One output is the log-odds of class 1 of two; K outputs are the scores of K classes.
+    """
+    error = network.error
+    error[0] = y
+    append(network)
+    for r in range(1 + replayed(network.inputs.shape[0])):
+        label = int(network.label[recall(network, r), 0])
+        predict(network)
+        if error.shape[0] == 1:
+            error[0] = sigmoid(network.says[0]) - label
+        else:
+            for o in range(error.shape[0]):
+                error[o] = network.says[o]
+            softmax_steps(error, label, -1.0)
+        descend(network)
+
+
+@separate_kernel
+def learn_targets(network: Network) -> None:
+    """Learn the targets in `error` of the row of `inputs`, and earlier rows again."""
+    append(network)
+    for r in range(1 + replayed(network.inputs.shape[0])):
+        target = network.label[recall(network, r)]
+        predict(network)
+        for o in range(target.shape[0]):
+            network.error[o] = bounded(network.says[o] - target[o], FURTHEST)
+        descend(network)
+
+
+@kernel
+def append(network: Network) -> None:
+    """Replace the oldest row of the window by that of `inputs`, with the class or the targets in `error`."""
+    place = network.rows[0] % network.row.shape[0]
+    for j in range(network.inputs.shape[0]):
+        network.row[place, j] = network.inputs[j]
+    for o in range(network.label.shape[1]):
+        network.label[place, o] = network.error[o]
+    network.rows[0] += 1
+
+
+@kernel
+def recall(network: Network, r: int) -> int:
+    """Put a row of the window into `inputs`, the last one for r = 0, else any; return its place."""
+    last, t = network.rows[0] - 1, network.row.shape[0]
+    place = last % t if r == 0 else draw_place(network.words, min(last + 1, t))
+    for j in range(network.inputs.shape[0]):
+        network.inputs[j] = network.row[place, j]
+    return place
+
+
+@kernel
+def descend(network: Network) -> None:
+    """Take a step by the errors of the row that `predict` has just seen."""
+    unit, error, step, inputs = network.unit, network.error, network.step, network.inputs
+    network.steps[0] += 1
+    share = max(1.0 / network.steps[0], 1.0 - KEEP)
+    for u in range(step.shape[0]):
+        step[u] = 0.0
+    for o in range(error.shape[0]):
+        output, square = network.output[o], network.output_square[o]
+        for u in range(step.shape[0]):
+            step[u] += error[o] * output[u]
+        for u in range(unit.shape[0]):
+            gradient = error[o] * unit[u]
+            square[u] += share * (gradient * gradient - square[u])
+            output[u] -= RATE * gradient / (math.sqrt(square[u]) + TINY)
+    square = network.hidden_square
+    for u in range(step.shape[0]):
+        gradient = step[u] if unit[u] > 0.0 else LEAK * step[u]
+        square[u] += share * (gradient * gradient - square[u])
+        step[u] = -RATE * gradient / (math.sqrt(square[u]) + TINY)
+    for j in range(inputs.shape[0]):
+        if inputs[j] != 0.0:
+            axpy(network.hidden[j], step, inputs[j])
