@@ -45,10 +45,8 @@ FILTERS_WORTH = 1.25
 
 FORESTS_WORTH = 1.0
 """Value of the forests in `affordable`."""
-NETWORK_WORTH = 1.0
-"""Value of the network in `affordable`."""
-VALUES_WORTH = 0.02
-"""Value of the weights of single values: wide rows and small budgets leave them out first, and keep the others."""
+NETWORK_WORTH, VALUES_WORTH = 0.3, 0.05
+"""Values of the network and of the weights of single values: wide rows and small budgets leave them out first."""
 
 
 class ClassificationNumbers(NamedTuple):
@@ -72,7 +70,7 @@ class ClassificationState(NamedTuple):
     bells: Any = part(DiagonalGaussians, "experts by naive Bayes")
     near: Any = part(NearestNeighbours, "experts by neighbours")
     mixing: Any = part(MixingState, "what makes one judgement of all those above")
-    forests: Any = part(ClassForests, "forests, and what adds them to that judgement")
+    forests: Any = part(ClassForests, "forests, a network, and what adds them to that judgement")
     values: Any = part(ClassValues, "expert on single values, and what adds it to all others")
     bulk: Any = part(Bulk, "where most values of the features are")
     clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
@@ -110,7 +108,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "E": E,
         "M": 2 * E,
         "o": label_history.EXPERTS + C * (E + second + 2 * asked.values),
-        **of_classes.sizes(n, K, asked.forests, int(asked.network)),
+        **of_classes.sizes(n, K, asked.forests, asked.network),
         **class_values.sizes(n, C, asked.values),
     }
     return UpdateRule(

@@ -24,7 +24,7 @@ UNITS = 32
 WINDOW = 2048
 REPLAYED, LEAST_REPLAYED = 8, 2
 """Rows of the window that are learned again after each row, and how many at least if rows are wide."""
-WIDE = 480
+WIDE = 350
 """Inputs of all these rows together, if they are wide."""
 RATE = 0.0015
 """Size of a step whose gradient is as large as those before."""
@@ -34,6 +34,8 @@ LEAK = 0.1
 """Slope of a unit whose inputs sum to less than 0."""
 TINY = 1e-4
 """Added to the root of a mean square, so that steps vanish with the error."""
+LEAST_SQUARE = 1e-30
+"""Least mean square: without errors it would become a number that processors compute slowly with."""
 FURTHEST = 3.0
 """Limit of errors of targets."""
 
@@ -91,7 +93,7 @@ def replayed(inputs: int) -> int:
 
 @kernel
 def see(network: Network, z: Array) -> None:
-    """Take a row's first inputs. Shapes: z f8[l or fewer]."""
+    """Take the first inputs of a row. Shapes: z f8[l or fewer]."""
     for j in range(z.shape[0]):
         network.inputs[j] = z[j]
 
@@ -180,12 +182,12 @@ def descend(network: Network) -> None:
             step[u] += error[o] * output[u]
         for u in range(unit.shape[0]):
             gradient = error[o] * unit[u]
-            square[u] += share * (gradient * gradient - square[u])
+            square[u] = max(square[u] + share * (gradient * gradient - square[u]), LEAST_SQUARE)
             output[u] -= RATE * gradient / (math.sqrt(square[u]) + TINY)
     square = network.hidden_square
     for u in range(step.shape[0]):
         gradient = step[u] if unit[u] > 0.0 else LEAK * step[u]
-        square[u] += share * (gradient * gradient - square[u])
+        square[u] = max(square[u] + share * (gradient * gradient - square[u]), LEAST_SQUARE)
         step[u] = -RATE * gradient / (math.sqrt(square[u]) + TINY)
     for j in range(inputs.shape[0]):
         if inputs[j] != 0.0:

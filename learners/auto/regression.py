@@ -67,8 +67,8 @@ ENOUGH = 25
 """Rows before neighbours are used."""
 FORESTS_WORTH = 2.5
 """Value of the forests in `affordable`."""
-NETWORKS_WORTH = 1.5
-"""Value of the networks in `affordable`."""
+NETWORK_WORTH = 0.6
+"""Value of the network in `affordable`: least squares on wide rows are worth more."""
 VALUES_WORTH = 0.3
 """Value of the weights of single values: they cost little, and halve the error at best (docs/decisions/0091)."""
 
@@ -82,7 +82,7 @@ class RegressionNumbers(NamedTuple):
     curves: bool
     near: bool
     forests: bool
-    networks: bool
+    network: bool
     values: bool
 
 
@@ -100,7 +100,7 @@ class RegressionState(NamedTuple):
     blocks: Any = part(Blocks, "least squares on targets of wide rows")
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
-    forests: Any = part(TargetForests, "forests, and what adds them to that forecast")
+    forests: Any = part(TargetForests, "forests, a network, and what adds them to that forecast")
     values: Any = part(TargetValues, "experts on single values, and what adds them to all others")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
     bulk: Any = part(Bulk, "where most values of the features are")
@@ -118,18 +118,18 @@ def rule_for(n: int, budget: float) -> UpdateRule:
     u, w = n + 1 + LAGS, n + 1
     q = products.width(n, u)
     in_blocks = block_least_squares.cost(u)
-    blocks, squares, *others, forests, networks, values = affordable(
+    blocks, squares, *others, forests, with_network, values = affordable(
         budget,
         (in_blocks, SQUARES_WORTH),
         (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w) - in_blocks, SQUARES_WORTH),
         (2 * ON_CURVES * q * q, SQUARES_WORTH),
         (neighbours.WINDOW * n, 1.0),
         (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
-        (network.cost(w + of_targets.PAST + 1, of_targets.NETWORKS), NETWORKS_WORTH),
+        (network.cost(w + of_targets.PAST + 1, len(of_targets.OF_NETWORK)), NETWORK_WORTH),
         (target_values.cost(n), VALUES_WORTH),
     )
-    asked = RegressionNumbers(blocks and not squares, squares, *others, forests, networks and forests, values)
-    second = of_targets.FORESTS * asked.forests + of_targets.NETWORKS * asked.networks
+    asked = RegressionNumbers(blocks and not squares, squares, *others, forests, with_network and forests, values)
+    second = of_targets.FORESTS * asked.forests + len(of_targets.OF_NETWORK) * asked.network
     g, h = block_least_squares.shape(u)
     sizes: Sizes = {
         "w": w,
@@ -145,7 +145,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "E": len(names(asked)) - second - target_values.EXPERTS * asked.values,
         "o": LAGS + len(names(asked)) + 2 * asked.values,
         "r": 1,
-        **of_targets.sizes(n, asked.forests, asked.networks),
+        **of_targets.sizes(n, asked.forests, asked.network),
         **target_values.sizes(n, asked.values),
     }
     return UpdateRule(
@@ -189,7 +189,7 @@ def names(asked: RegressionNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     found += (block_least_squares.NAME,) * asked.blocks + NAMES_LEVEL * asked.squares
     found += ("neighbours",) * asked.near
-    found += of_targets.NAMES * asked.forests + of_targets.NETWORK_NAMES * asked.networks
+    found += of_targets.NAMES * asked.forests + of_targets.OF_NETWORK * asked.network
     return found + target_values.NAMES * asked.values
 
 

@@ -1,7 +1,7 @@
-"""The forests of `auto` for classification, and the second mixture, which adds them to the score of all other experts.
+"""The forests of `auto` for classification, a network, and the second mixture, which adds them to all other experts.
 
-While the forests are not used, a mixture of that score alone replaces it. It calibrates the score, so that the
-comparison shows only what the forests add.
+While they are not used, a mixture of that score alone replaces it. It calibrates the score, so that the
+comparison shows only what they add.
 """
 
 import math
@@ -24,14 +24,14 @@ FORESTS = len(NAMES)
 SUREST = 35.0
 """Limit of a class's distance from the best class."""
 WORTH = 0.01
-"""Share of the squared loss that the forests must gain to be used."""
+"""Share of the squared loss that they must gain to be used."""
 SLOTS = 64
 COUNTS = 2**20
 """Largest number of counts of a forest; with many classes its leaves have fewer slots."""
 
 
 class ClassForests(NamedTuple):
-    """Memory of the forests and of the second mixture."""
+    """Memory of the forests, the network and the second mixture."""
 
     careful: Any = part(ClassForest, "forest whose leaves split late")
     moderate: Any = part(ClassForest, "forest in between")
@@ -39,17 +39,17 @@ class ClassForests(NamedTuple):
     network: Any = part(Network, "network with one hidden layer")
     mixing: Any = part(MixingState, "the second mixture, of the first one's score and theirs", E="F", M="G")
     alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
-    usage: Any = part(Usage, "whether the forests are used")
+    usage: Any = part(Usage, "whether they are used")
     bins: Array = scratch("f8[n]", "bins of the row's features")
     first: Array = scratch("f8[K]", "the score of the first mixture")
-    without: Array = scratch("f8[K]", "that of the second one without the forests")
+    without: Array = scratch("f8[K]", "that of the second one without them")
 
 
-def sizes(n: int, K: int, used: bool, networks: int) -> Sizes:
-    """Return the lengths in the shapes for n features and K classes; `networks` is 1, or 0 without a network."""
+def sizes(n: int, K: int, used: bool, with_network: bool) -> Sizes:
+    """Return the lengths in the shapes for n features and K classes, without trees if there are no forests."""
     m = min(n, OBSERVED)
     A = min(max(COUNTS // (TREES * m * BINS * K), 1), SLOTS)
-    mixed = (1 + FORESTS + networks) * used
+    mixed = (1 + FORESTS + with_network) * used
     return {
         "T": TREES * used,
         "N": min(NODES, 16 * A),
@@ -61,7 +61,7 @@ def sizes(n: int, K: int, used: bool, networks: int) -> Sizes:
         "G": 2 * mixed,
         "O": 1 * used,
         "Q": 2 * used,
-        **network.sizes(n + 1, 1 if K == 2 else K, 1, networks == 1),
+        **network.sizes(n + 1, 1 if K == 2 else K, 1, with_network),
     }
 
 
@@ -76,7 +76,7 @@ def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
 def add(forests: ClassForests, bulk: Bulk, clipped: Array, z: Array, S: Array) -> None:
     """Replace S, the score of all other experts, by the second mixture. Shapes: clipped and z f8[n + 1], S f8[K]."""
     raw, says, K = forests.mixing.raw, forests.network.says, S.shape[0]
-    for c in range(S.shape[0]):
+    for c in range(K):
         forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
     mix(forests.alone, forests.without, SUREST)
     if forests.usage.used[0] == 1:
@@ -98,20 +98,20 @@ def add(forests: ClassForests, bulk: Bulk, clipped: Array, z: Array, S: Array) -
 
 @kernel
 def learn(forests: ClassForests, S: Array, y: int) -> None:
-    """Update the second mixture and the forests with class y of a row that `add` has seen. Shapes: S f8[K]."""
+    """Update the second mixture and what it adds with class y of a row that `add` has seen. Shapes: S f8[K]."""
     mixed = forests.usage.used[0] == 1
     teach(forests, y, mixed, update_mixing(forests.mixing, S, y, False) if mixed else 0.0, False)
 
 
 @fragment
 def cache(forests: ClassForests, cached_prediction: Array, place: int) -> int:
-    """Cache the forests' scores of a row from `place` on; return the place behind. Shapes: cached_prediction f4[o]."""
+    """Cache their scores of a row from `place` on; return the place behind. Shapes: cached_prediction f4[o]."""
     return cache_scores(forests.mixing.raw, 1, forests.usage.used[0] == 1, cached_prediction, place)
 
 
 @kernel
 def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Array, place: int) -> int:
-    """As `learn`, but the second mixture is updated by scores cached from `place` on, if the forests were used then.
+    """As `learn`, but the second mixture is updated by scores cached from `place` on, if there were any.
 
     S is the first mixture's score by cached ones. Returns the place behind. Shapes: S f8[K], cached_prediction f4[o].
     """
@@ -128,7 +128,7 @@ def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Ar
 
 @kernel
 def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -> None:
-    """Update the forests, if they are used, and decide whether they are from now on.
+    """Update forests and network, if they are used, and decide whether they are from now on.
 
     `both` is the loss of the score with them, if `mixed` says that there is one; `late` as in `update_mixing`.
     """

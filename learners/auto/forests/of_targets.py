@@ -1,4 +1,4 @@
-"""The forests of `auto` for regression, and the second mixture, which adds them to all other experts' forecast."""
+"""The forests of `auto` for regression, a network, and the second mixture, which adds them to all other experts."""
 
 import math
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ from driftway.learners.engine.state_layout import Sizes
 
 NAMES = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
 FORESTS = len(NAMES)
-NETWORK_NAMES = "network_level", "network_left"
-NETWORKS = len(NETWORK_NAMES)
+OF_NETWORK = "network_level", "network_left"
+"""Names of the network's outputs."""
 PAST = 3
 """Last targets among the features."""
 WORTH = 0.01
@@ -48,7 +48,7 @@ class TargetForests(NamedTuple):
     bins: Array = scratch("f8[c]", "bins of the features")
 
 
-def sizes(n: int, used: bool, networks: bool) -> Sizes:
+def sizes(n: int, used: bool, with_network: bool) -> Sizes:
     """Return the lengths in the shapes for n features, with forests and networks or without."""
     m = min(n, OBSERVED)
     return {
@@ -58,8 +58,8 @@ def sizes(n: int, used: bool, networks: bool) -> Sizes:
         "m": m,
         "c": 1 + n + PAST,
         "B": BINS,
-        "F": (1 + FORESTS + NETWORKS * networks) * used,
-        **network.sizes(n + PAST + 2, NETWORKS, NETWORKS, networks),
+        "F": (1 + FORESTS + len(OF_NETWORK) * with_network) * used,
+        **network.sizes(n + PAST + 2, len(OF_NETWORK), len(OF_NETWORK), with_network),
     }
 
 

@@ -142,7 +142,7 @@ def test_shares_of_experts_sum_to_one(task: str, n_classes: int) -> None:
 
 @pytest.mark.parametrize(
     ("task", "n_classes", "most"),
-    [("classification", 2, 4e6), ("classification", 10, 8e6), ("classification", 100, 16e6), ("regression", 2, 11e6)],
+    [("classification", 2, 4.1e6), ("classification", 10, 8e6), ("classification", 100, 16e6), ("regression", 2, 11e6)],
 )
 def test_at_eight_features_the_state_is_bounded(task: str, n_classes: int, most: float) -> None:
     assert create("auto", 8, n_classes, task).state.nbytes <= most
@@ -183,7 +183,8 @@ def test_forests_are_not_used_where_they_gain_nothing_and_are_tried_again() -> N
 
 def test_forests_are_tried_again_soon_after_a_drift() -> None:
     X, y = rectangles(30_000)
-    y[:20_000] = X[:20_000, 4] + X[:20_000, 5] > 0.0
+    wrong = np.random.default_rng(6).random(20_000) < 0.1
+    y[:20_000] = (X[:20_000, 4] + X[:20_000, 5] > 0.0) ^ wrong
     used = used_rows(X, y)
     assert not used[190:200].all()
     assert used[-50:].all()
@@ -243,15 +244,15 @@ def test_a_larger_budget_never_loses_a_family_of_experts(n: int, K: int) -> None
         has = set((classification if K else regression).names(rule.parameters))
         assert has >= had, budget
         had = has
-    assert len(had) == (20 if K else 22), "all in the end"
+    assert len(had) == (21 if K else 24), "all in the end"
 
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
 def test_by_default_few_features_get_all_experts_and_many_features_fewer(K: int) -> None:
     selected = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
-    assert selected[8] == (True, True, True, True, True)
-    assert selected[100] == (True, True, K < 10, True, K == 2)
-    assert selected[500] == (True, False, False, True, False)
+    assert selected[8] == (True, True, True, True, K < 24, True)
+    assert selected[100] == (True, True, K < 10, True, False, K == 2)
+    assert selected[500] == (True, False, False, True, False, False)
 
 
 def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_ones() -> None:
@@ -263,7 +264,7 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_on
     assert not any(name.startswith(("filter", "nearest")) for name in wide)
     assert "waves_logistic" in wide
     assert set(create("auto", 8, budget=0.01).experts()) == set(
-        classification.names(classification.ClassificationNumbers(False, False, False, False, False))
+        classification.names(classification.ClassificationNumbers(False, False, False, False, False, False))
     )
     assert set(create("auto", 2000, task="regression").experts()) == {
         *regression.NAMES,

@@ -22,6 +22,7 @@ from tests.support.oracle.auto.experts import (
     sigmoid,
 )
 from tests.support.oracle.auto.forests import ClassForest, Usage
+from tests.support.oracle.auto.network import Network, errors_of_classes, replays
 from tests.support.oracle.auto.values import ClassValues
 from tests.support.oracle.protocol import inner
 
@@ -74,14 +75,16 @@ def loss_of(S, y):
 
 
 class Forests:
-    """The second mixture, of the first one's score and three forests', and one of that score alone."""
+    """The second mixture, of the first one's score, three forests' and a network's, and one of that score alone."""
 
     GROWTHS = ((100.0, 0.8635, 0.03, 0.997), (25.0, 0.5756, 0.1, 0.99), (8.0, 0.3745, 0.25, 0.98))
 
-    def __init__(self, K, seed, bulk):
+    def __init__(self, K, seed, bulk, network):
         n = len(bulk.last)
+        self.network = Network(n + 1, 1 if K == 2 else K, seed + 4, errors_of_classes) if network else None
         self.forests = [ClassForest(K, seed + 1 + i, n, growth) for i, growth in enumerate(self.GROWTHS)]
-        self.mixture = Mixture(4, [1.0] + [0.0] * 7, 35.0)
+        E = 5 if network else 4
+        self.mixture = Mixture(E, [1.0] + [0.0] * (2 * E - 1), 35.0)
         self.alone = Mixture(1, [1.0, 0.0], 35.0)
         self.usage, self.bulk = Usage(0.01, 1), bulk
 
@@ -90,7 +93,11 @@ class Forests:
         if not self.usage.used:
             return None
         bins = self.bulk.bins(z, ClassForest.BINS)
-        return [forest.say(bins) for forest in self.forests]
+        said = [forest.say(bins) for forest in self.forests]
+        if self.network:
+            says = self.network.say([*self.bulk.row(z), 1.0])
+            said.append([0.0, *says] if len(says) == 1 else says)
+        return said
 
     def score(self, S, said):
         return self.alone.mixed([S]) if said is None else self.mixture.mixed([S, *said])
@@ -103,6 +110,8 @@ class Forests:
             bins = self.bulk.bins(z, ClassForest.BINS)
             for forest in self.forests:
                 forest.learn(bins, y)
+            if self.network:
+                self.network.learn([*self.bulk.row(z), 1.0], [y])
         self.usage.judge(loss_of(self.alone.mixed([S]), y), loss_of(before, y))
         self.alone.learn([S], y, late)
 
@@ -119,22 +128,24 @@ class Classes:
 
     def __init__(self, n, K, binary, affordable, seed):
         self.K, self.binary = K, binary
-        waves, filters, near, forests, values = affordable(
+        C = 1 if K == 2 else K
+        waves, filters, near, forests, network, values = affordable(
             [
-                128 * (n + 8 * (1 if K == 2 else K)),
+                128 * (n + 8 * C),
                 4 * (n + 1) ** 2,
                 512 * n,
                 3 * (16 * (100 + 8 * min(n, 12) + 8 * K) + n),
-                n * (30 + 4 * (1 if K == 2 else K)),
+                (1 + replays(n + 1)) * (45 * (n + 1) + 500 * C + 900),
+                n * (30 + 4 * C),
             ],
-            [1.0, 1.25, 1.0, 1.0, 0.02],
+            [1.0, 1.25, 1.0, 1.0, 0.3, 0.05],
         )
         self.experts = [LabelHistory(K), FirstOrder(K, n + 1, 0.05), NaiveBayes(K, n)]
         self.experts += [CosineExperts(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
         E = 2 + 4 + 2 + 4 * waves + 2 * filters + 2 * near
         self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
         self.bulk = Bulk(n)
-        self.forests = Forests(K, seed, self.bulk) if forests else None
+        self.forests = Forests(K, seed, self.bulk, network) if forests else None
         self.values = ClassValues(K, n + 1, Mixture(2, [1.0, 0.0, 0.0, 0.0], 35.0)) if values else None
         self.raw = []
 

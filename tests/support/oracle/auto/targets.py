@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import sqrt
 
 from tests.support.oracle.auto.bulk import Bulk
-from tests.support.oracle.auto.experts import LateResiduals, Window
+from tests.support.oracle.auto.experts import Window
 from tests.support.oracle.auto.forests import TargetForest, Usage
+from tests.support.oracle.auto.network import Network, errors_of_targets, replays
+from tests.support.oracle.auto.stacking import Stacking, bounded
 from tests.support.oracle.auto.values import TargetValues
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
-
-
-def bounded(value, most):
-    return min(max(value, -most), most)
 
 
 class Scale:
@@ -182,58 +180,20 @@ def with_products(z, u):
     return [0.5 * x[i] * x[j] for i, j in pairs] + u
 
 
-class Stacking:
-    """Mean weighted by recent losses of experts, and that mean corrected by a Kalman filter on their deviations."""
-
-    def __init__(self, E):
-        self.loss, self.of_both, self.share = [0.0] * E, [0.0, 0.0], [1.0 / E] * E
-        self.weight, self.P = [0.0] * E, [[0.05 * (i == j) for j in range(E)] for i in range(E)]
-        self.residuals = LateResiduals()
-
-    def variance(self):
-        return max(0.01 * min(self.loss), 1e-9)
-
-    def both(self, said):
-        mean = inner(self.share, said)
-        away = [s - mean for s in said]
-        return away, (mean, bounded(mean + inner(self.weight, away), 10.0))
-
-    def say(self, said):
-        said = [bounded(s, 10.0) for s in said]
-        _, (mean, corrected) = self.both(said)
-        ahead = (self.of_both[0] - self.of_both[1]) / (2.0 * self.variance())
-        likely = exp(bounded(-ahead, 50.0))
-        return (likely * mean + corrected) / (likely + 1.0)
-
-    def learn(self, said, y, late=False):
-        """`late`: the forecasts are those of the time when the row was forecast."""
-        said = [bounded(s, 10.0) for s in said]
-        away, both = self.both(said)
-        rho = self.residuals.correlation([y - both[1]]) if late else 0.0
-        count = (1.0 - rho) / (1.0 + rho)
-        keep = 1.0 - 0.01 * count
-        self.loss = [keep * loss + count * (y - s) ** 2 for loss, s in zip(self.loss, said, strict=True)]
-        self.of_both = [keep * loss + count * (y - s) ** 2 for loss, s in zip(self.of_both, both, strict=True)]
-        behind = [(loss - min(self.loss)) / (2.0 * self.variance()) for loss in self.loss]
-        likely = [exp(-min(far, 50.0)) for far in behind]
-        self.share = [one / sum(likely) for one in likely]
-        for i in range(len(said)):
-            self.P[i][i] += count * 1e-6 if self.P[i][i] < 0.05 else 0.0
-        k = [inner(row, away) for row in self.P]
-        total = max(0.01 * self.of_both[1], 1e-9) / count + max(inner(away, k), 0.0)
-        self.weight = [w + (y - both[1]) * one / total for w, one in zip(self.weight, k, strict=True)]
-        self.P = [[entry - k[i] * k[j] / total for j, entry in enumerate(row)] for i, row in enumerate(self.P)]
-
-
 class Forests:
-    """The second mixture: the first one's forecast, and five forests."""
+    """The second mixture: the first one's forecast, five forests and both forecasts of a network."""
 
-    def __init__(self, seed, bulk):
+    def __init__(self, seed, bulk, network):
         n = len(bulk.last)
         kinds = [range(1, 1 + n), range(1, 4 + n), range(1, 4 + n), range(1 + n), range(1, 4 + n)]
         self.forests = [TargetForest(seed + i, columns, n) for i, columns in enumerate(kinds)]
-        self.stacking, self.usage, self.bulk = Stacking(6), Usage(0.01, 0), bulk
-        self.stacking.share = [1.0] + [0.0] * 5
+        self.network, self.spread = Network(n + 5, 2, seed + 5, errors_of_targets) if network else None, 1.0
+        E = 8 if network else 6
+        self.stacking, self.usage, self.bulk = Stacking(E), Usage(0.01, 0), bulk
+        self.stacking.share = [1.0] + [0.0] * (E - 1)
+
+    def inputs(self, z, past, first):
+        return [*self.bulk.row(z), 1.0, first, *(bounded(past.level(y), 10.0) for y in past.last[:3])]
 
     def bins(self, z, past, first):
         last = [bounded(past.level(y), 10.0) for y in past.last[:3]]
@@ -243,7 +203,11 @@ class Forests:
     def said(self, z, past, first, last):
         level, history, change, left, left_history = (f.say(self.bins(z, past, first)) for f in self.forests)
         ratio = past.of_changes() / past.of_levels()
-        return [first, level, history, last + ratio * change, first + left, first + left_history]
+        said = [first, level, history, last + ratio * change, first + left, first + left_history]
+        if self.network:
+            of_network, left = self.network.say(self.inputs(z, past, first))
+            said += [of_network, first + self.spread * left]
+        return said
 
     def score(self, z, past, first, last):
         return self.stacking.say(self.said(z, past, first, last)) if self.usage.used else first
@@ -260,6 +224,10 @@ class Forests:
             bins = self.bins(z, past, first)
             for forest, y in zip(self.forests, (level, level, change, level - first, level - first), strict=True):
                 forest.learn(bins, y)
+            if self.network:
+                self.network.learn(self.inputs(z, past, first), [level, (level - first) / self.spread])
+                square = self.spread**2 + max(1.0 / self.network.rows, 0.001) * ((level - first) ** 2 - self.spread**2)
+                self.spread = sqrt(max(square, 1e-9))
         self.usage.judge((level - then) ** 2, (level - both) ** 2)
 
 
@@ -282,9 +250,10 @@ class Targets:
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
         blocks, values = -(-u * u // 45_000), 60 * n + 15 * min(n, 16) * (min(n, 16) - 1)
         in_blocks = 2 * blocks * (-(-u // blocks)) ** 2
-        wide, squares, curves, near, forests, values = affordable(
-            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12), values],
-            [2.5, 2.5, 2.5, 1.0, 2.5, 0.3],
+        squares, network = 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, (1 + replays(n + 5)) * (45 * (n + 5) + 1900)
+        wide, squares, curves, near, forests, network, values = affordable(
+            [in_blocks, squares, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12), network, values],
+            [2.5, 2.5, 2.5, 1.0, 2.5, 0.6, 0.3],
         )
         wide = wide and not squares
         self.past = Past()
@@ -300,7 +269,7 @@ class Targets:
         E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + wide + near
         self.stacking = Stacking(E)
         self.bulk = Bulk(n)
-        self.forests = Forests(seed, self.bulk) if forests else None
+        self.forests = Forests(seed, self.bulk, network) if forests else None
         self.values, self.raw = TargetValues(n + 1, Stacking(5)) if values else None, []
 
     def said(self, z):
