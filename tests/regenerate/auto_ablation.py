@@ -41,7 +41,7 @@ forests. In each column the mixture does not use one family, although its expert
 `powersupply_ampm`, `powersupply` and `movingSquares` are those that features alone can give: there the next label
 follows from the order of the labels.
 
-*Forests* are those of the second mixture; [what pausing them costs](#what-pausing-costs) is below.
+*Forests* and *network* are those of the second mixture; [what pausing them costs](#what-pausing-costs) is below.
 
 Made by `python -m tests.regenerate.auto_ablation` in {seconds:.0f} s of processor time on one process.
 
@@ -50,9 +50,9 @@ Made by `python -m tests.regenerate.auto_ablation` in {seconds:.0f} s of process
 SLEEP_HEAD = """
 ## What pausing costs
 
-`auto` uses its forests only while they make the error smaller. Here it is compared with forests that never pause, on
-the same rows: accuracy in per cent, or MSE. *In use*: the share of blocks of {block:,} rows that began with forests in
-use. *Time*: how many times as long a row takes with forests that never pause (processor time, one right after the
+`auto` uses its forests and its network only while they make the error smaller. Here it is compared with some that never
+pause, on the same rows: accuracy in per cent, or MSE. *In use*: the share of blocks of {block:,} rows that began with
+forests in use. *Time*: how many times as long a row takes if they never pause (processor time, one right after the
 other; good to a fifth on a busy machine). **Bold**: pausing loses more than 0.3 points, or 3 % of the MSE.
 
 """

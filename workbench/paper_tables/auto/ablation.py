@@ -30,9 +30,9 @@ NOTHING = "nothing"
 HISTORY = "label history"
 IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbours")
 """Order of the families in `driftway.learners.auto.classification`."""
-FORESTS = "forests"
+FORESTS, NETWORK = "forests", "network"
 VALUES = "single values"
-FAMILIES = (*IN_ORDER, FORESTS, VALUES, SQUASHED)
+FAMILIES = (*IN_ORDER, FORESTS, NETWORK, VALUES, SQUASHED)
 
 
 class Ablation(NamedTuple):
@@ -42,10 +42,13 @@ class Ablation(NamedTuple):
     filters: bool
     near: bool
     forests: bool
+    network: bool
     values: bool
     first: int
     end: int
     squashed: bool
+    second: int
+    second_end: int
 
 
 @fragment
@@ -54,7 +57,9 @@ def score(x: Array, p: Any, memory: Any) -> None:
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
     if p.forests:
-        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.S)
+        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.z, memory.S)
+        if p.second < p.second_end and memory.forests.usage.used[0] == 1:
+            mix_ablated(memory.forests.mixing, memory.S, p.second, p.second_end, False)
     if p.values:
         class_values.add(memory.values, x, memory.z, memory.S)
 
@@ -113,15 +118,16 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         second_order.EXPERTS * asked.filters,
         neighbours.EXPERTS * asked.near,
     )
-    if family == FORESTS:
-        return Ablation(asked.waves, asked.filters, asked.near, False, asked.values, 0, 0, False)
+    behind = 1 + of_classes.FORESTS
+    if family in (FORESTS, NETWORK):
+        return Ablation(*asked, 0, 0, False, *((1, behind) if family == FORESTS else (behind, behind + asked.network)))
     if family == VALUES:
-        return Ablation(asked.waves, asked.filters, asked.near, asked.forests, False, 0, 0, False)
+        return Ablation(*asked._replace(values=False), 0, 0, False, 0, 0)
     if family not in IN_ORDER:
-        return Ablation(*asked, 0, 0, family == SQUASHED)
+        return Ablation(*asked, 0, 0, family == SQUASHED, 0, 0)
     index = IN_ORDER.index(family)
     first = sum(sizes[:index])
-    return Ablation(*asked, first, first + sizes[index], False)
+    return Ablation(*asked, first, first + sizes[index], False, 0, 0)
 
 
 class AblationRun(NamedTuple):
