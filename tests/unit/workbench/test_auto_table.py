@@ -16,6 +16,7 @@ from driftway.workbench.paper_tables.auto import measure as measuring
 from driftway.workbench.paper_tables.auto.ablation import (
     FAMILIES,
     FORESTS,
+    NETWORK,
     HISTORY,
     NOTHING,
     SQUASHED,
@@ -321,15 +322,20 @@ def test_what_is_left_out_is_not_heard(family):
     learner.predict_then_update(X, y, np.empty((300, 1)))
     moved = learner.state["mixing.weight"] != fresh
     E = len(moved) // 2
-    names = [name for name in learner.experts() if not name.startswith("forest_") and name != "values"]
+    names = [name for name in learner.experts() if not name.startswith("forest_") and name not in ("network", "values")]
     first_letters = {"label history": "after_", "waves": "waves_"}
     if family == SQUASHED:
         assert moved[:E].all()
         assert not moved[E:].any()
-    elif family in (FORESTS, VALUES):
+    elif family == VALUES:
         assert moved.all()
-        left_out = "forest_" if family == FORESTS else "values"
-        assert not any(name.startswith(left_out) for name in learner.experts())
+        assert "values" not in learner.experts()
+    elif family in (FORESTS, NETWORK):
+        assert moved.all()
+        weights = learner.state["forests.mixing.weight"].reshape(2, 5)[:, 1:]
+        assert (
+            weights.any(axis=0) == ([False, False, False, True] if family == FORESTS else [True] * 3 + [False])
+        ).all()
     else:
         still = [name for name, evidence, vote in zip(names, moved[:E], moved[E:], strict=True) if not evidence | vote]
         assert still

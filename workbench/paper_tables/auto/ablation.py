@@ -122,7 +122,7 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
     if family in (FORESTS, NETWORK):
         return Ablation(*asked, 0, 0, False, *((1, behind) if family == FORESTS else (behind, behind + asked.network)))
     if family == VALUES:
-        return Ablation(*asked._replace(values=False), 0, 0, False, 0, 0)
+        return Ablation(*asked[:-1], False, 0, 0, False, 0, 0)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED, 0, 0)
     index = IN_ORDER.index(family)
