@@ -14,7 +14,7 @@ from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.network import Network
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import FAR, NOW, TargetHistory, scales
-from driftway.learners.contract import Array, field, kernel, part, scratch
+from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
 NAMES = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
@@ -24,17 +24,18 @@ OF_NETWORK = "network_level", "network_left"
 PAST = 3
 """Last targets among the features."""
 WORTH = 0.01
-"""Share of the squared error that the forests must gain to be used."""
+"""Share of the squared error that they must gain to be used."""
 SPREAD_KEEP = 0.999
 """Decay per row of the mean square of what the others leave."""
 LEAST_SPREAD = 1e-9
+"""Least value of that mean square."""
 SLOTS = 48
 COUNTS = 2**19
 """Largest number of counts of a forest; with many features its leaves have fewer slots."""
 
 
 class TargetForests(NamedTuple):
-    """Memory of the forests; c = n + 4 features are the others' forecast, the row and the last targets."""
+    """Memory of forests and network; c = n + 4 features are the others' forecast, the row and the last targets."""
 
     level: Any = part(TargetForest, "forest of the target")
     history: Any = part(TargetForest, "the same with the last targets as features")
@@ -44,12 +45,12 @@ class TargetForests(NamedTuple):
     network: Any = part(Network, "network of the target, and of what the others leave in units of `spread`")
     spread: Array = field("f8[1]", "root of the mean square of what the others leave", start=1.0)
     mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and theirs", E="F")
-    usage: Any = part(Usage, "whether the forests are used")
+    usage: Any = part(Usage, "whether they are used")
     bins: Array = scratch("f8[c]", "bins of the features")
 
 
 def sizes(n: int, used: bool, with_network: bool) -> Sizes:
-    """Return the lengths in the shapes for n features, with forests and networks or without."""
+    """Return the lengths in the shapes for n features, all 0 but for `c` if there are no forests."""
     m = min(n, OBSERVED)
     return {
         "T": TREES * used,
@@ -72,7 +73,7 @@ def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
 
 @kernel
 def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Array, history: TargetHistory) -> None:
-    """Prepare the features of a row if the forests are used; `first` is the forecast of the other experts.
+    """Write the features of a row if they are used; `first` is the forecast of the other experts.
 
     Shapes: clipped and z f8[n + 1].
     """
@@ -94,7 +95,7 @@ def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Arr
 
 @kernel
 def add(forests: TargetForests, first: float, last: float, history: TargetHistory) -> float:
-    """Return the forecast with the forests if they are used, else `first`, the forecast of the other experts.
+    """Return the forecast with them if they are used, else `first`, the forecast of the other experts.
 
     All forecasts, and `last`, the last target, are distances from the mean in standard deviations of the targets.
     """
@@ -117,7 +118,7 @@ def add(forests: TargetForests, first: float, last: float, history: TargetHistor
 
 @kernel
 def learn(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
-    """Update the second mixture and the forests with a target in standard deviations."""
+    """Update the second mixture and what it adds with a target in standard deviations."""
     first = both = forests.mixing.forecasts[0]
     teach(forests, level, last, history)
     if forests.usage.used[0] == 1:
@@ -128,7 +129,7 @@ def learn(forests: TargetForests, level: float, last: float, history: TargetHist
 
 @kernel
 def cache(forests: TargetForests, cached_prediction: Array, place: int) -> int:
-    """Cache the forests' forecasts of a row from `place` on, NaN if they are not used; return the place behind.
+    """Cache their forecasts of a row from `place` on, NaN if they are not used; return the place behind.
 
     Shapes: cached_prediction f8[o].
     """
@@ -140,7 +141,7 @@ def cache(forests: TargetForests, cached_prediction: Array, place: int) -> int:
 
 @kernel
 def update_delayed(forests: TargetForests, level: float, first: float, cached_prediction: Array, place: int) -> int:
-    """Update the second mixture by the forecasts cached from `place` on, if the forests were used then.
+    """Update the second mixture by the forecasts cached from `place` on, if there were any.
 
     `first` is the first mixture's forecast by cached ones. Returns the place behind. Shapes: cached_prediction f8[o].
     """
@@ -157,7 +158,7 @@ def update_delayed(forests: TargetForests, level: float, first: float, cached_pr
 
 @kernel
 def teach(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
-    """Update the forests, if they are used, with the target of the row that `add` has seen."""
+    """Update forests and network, if they are used, with the target of the row that `add` has seen."""
     if forests.usage.used[0] == 0:
         return
     bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
@@ -169,8 +170,14 @@ def teach(forests: TargetForests, level: float, last: float, history: TargetHist
     target_forest.learn(forests.left, bins, left, Columns(0, 1 + n))
     target_forest.learn(forests.left_history, bins, left, Columns(1, n + PAST))
     if forests.network.error.shape[0] > 0:
-        forests.network.error[0], forests.network.error[1] = level, left / forests.spread[0]
-        network.learn_targets(forests.network)
-        share = max(1.0 / forests.network.rows[0], 1.0 - SPREAD_KEEP)
-        square = (1.0 - share) * forests.spread[0] * forests.spread[0] + share * left * left
-        forests.spread[0] = math.sqrt(max(square, LEAST_SPREAD))
+        teach_network(forests, level, left)
+
+
+@fragment
+def teach_network(forests: TargetForests, level: float, left: float) -> None:
+    """Update the network with a target and with what the others have left of it, and the scale of the latter."""
+    error, spread = forests.network.error, forests.spread
+    error[0], error[1] = level, left / spread[0]
+    network.learn_targets(forests.network)
+    share = max(1.0 / forests.network.rows[0], 1.0 - SPREAD_KEEP)
+    spread[0] = math.sqrt(max(spread[0] * spread[0] + share * (left * left - spread[0] * spread[0]), LEAST_SPREAD))

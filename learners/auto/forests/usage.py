@@ -1,9 +1,9 @@
-"""When the forests are used: while they improve the mixture, and from time to time to test whether they do.
+"""When forests and network are used: while they improve the mixture, and from time to time to test whether they do.
 
-Forests cost more than all other experts together, and on most streams they gain nothing. They are tried at the start.
-If they do not reduce the error, they are not used for a while. This pause doubles with every trial that fails. It ends
-early when the error of the other experts rises, because the forests may be better after a drift. They keep what they
-have learned. The rule counts labelled rows and does not use a clock.
+They cost more than all other experts together, and on most streams they gain nothing. They are tried at the start. If
+they do not reduce the error, they are not used for a while. This pause doubles with every trial that fails. It ends
+early when the error of the other experts rises, because they may be better after a drift. They keep what they have
+learned. The rule counts labelled rows and does not use a clock.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from driftway.learners.contract import Array, Counts, field, kernel, part
 from driftway.learners.engine.state import State
 
 EVERY = 1000
-"""Labelled rows between two judgements while the forests are used."""
+"""Labelled rows between two judgements while they are used."""
 SETTLING = 500
 """Labelled rows at the beginning of their use that are not judged."""
 PATIENCE = 4
@@ -26,7 +26,7 @@ KEEP = 0.9995
 
 
 class Usage(NamedTuple):
-    """Whether the forests are used, and how much they gain."""
+    """Whether forests and network are used, and how much they gain."""
 
     used: Counts = field("i8[1]", "1 while they are", start=1.0, largest="1")
     rows: Counts = field("i8[1]", "labelled rows since their use or a pause began")
@@ -38,7 +38,7 @@ class Usage(NamedTuple):
 
 @kernel
 def judge(usage: Usage, without: float, both: float, worth: float) -> None:
-    """Count a labelled row's losses without and with the forests; decide whether they are used from now on.
+    """Count a labelled row's losses without and with them; decide whether they are used from now on.
 
     `worth` is the share of the loss that they must gain.
     """
@@ -65,8 +65,8 @@ def judge(usage: Usage, without: float, both: float, worth: float) -> None:
 
 
 def with_forests(shares: Array, state: State) -> Array:
-    """Return the shares of the other experts, f8[E], and behind them those of the forests; they sum to 1."""
-    first, *forests = state["forests.mixing.share"].tolist()
+    """Return the shares of the other experts, f8[E], and behind them those of forests and network; they sum to 1."""
+    first, *added = state["forests.mixing.share"].tolist()
     if not state["forests.usage.used"][0]:
-        first, forests = 1.0, [0.0] * len(forests)
-    return np.concatenate([shares * first, forests])
+        first, added = 1.0, [0.0] * len(added)
+    return np.concatenate([shares * first, added])
