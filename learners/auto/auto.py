@@ -54,7 +54,9 @@ class Auto(Learner):
             "a larger budget never drops one.",
             above=0.0,
         )
-        seed: int = integer(1, "Seed of the waves' frequencies, the forests and the network.", at_least=0, at_most=2**53)
+        seed: int = integer(
+            1, "Seed of the waves' frequencies, the forests and the network.", at_least=0, at_most=2**53
+        )
 
     def experts(self) -> dict[str, float]:
         """In classification, each expert's share of the true class's lead over about the last thousand rows.

@@ -81,7 +81,7 @@ class ClassificationState(NamedTuple):
 def rule_for(n: int, K: int, budget: float) -> UpdateRule:
     """Return the rule for n features and K classes."""
     C = 1 if K == 2 else K
-    *others, forests, with_network, values = affordable(
+    with_waves, filters, near, forests, with_network, values = affordable(
         budget,
         (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
         (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
@@ -90,7 +90,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         (network.cost(n + 1, C), NETWORK_WORTH),
         (class_values.cost(n, C), VALUES_WORTH),
     )
-    asked = ClassificationNumbers(*others, forests, with_network and forests, values)
+    asked = ClassificationNumbers(with_waves, filters, near, forests, with_network and forests, values)
     second = of_classes.FORESTS * asked.forests + asked.network
     E = len(names(asked)) - second - class_values.EXPERTS * asked.values
     R, H = label_history.contexts(K)

@@ -9,6 +9,8 @@ weights of a unit's inputs that is one number, the mean square of the gradient b
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch, separate_kernel
@@ -73,7 +75,7 @@ def cost(inputs: int, outputs: int) -> int:
 def begin(state: State, name: str, value: int) -> None:
     """Draw the weights of the hidden units in a zeroed state; `value` is the seed."""
     words, hidden = state[f"{name}.words"], state[f"{name}.hidden"]
-    seed(words, value)
+    seed(words, np.uint64(value))
     draw(words, hidden)
 
 

@@ -118,7 +118,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
     u, w = n + 1 + LAGS, n + 1
     q = products.width(n, u)
     in_blocks = block_least_squares.cost(u)
-    blocks, squares, *others, forests, with_network, values = affordable(
+    blocks, squares, curves, near, forests, with_network, values = affordable(
         budget,
         (in_blocks, SQUARES_WORTH),
         (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w) - in_blocks, SQUARES_WORTH),
@@ -128,7 +128,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         (network.cost(w + of_targets.PAST + 1, len(of_targets.OF_NETWORK)), NETWORK_WORTH),
         (target_values.cost(n), VALUES_WORTH),
     )
-    asked = RegressionNumbers(blocks and not squares, squares, *others, forests, with_network and forests, values)
+    asked = RegressionNumbers(blocks and not squares, squares, curves, near, forests, with_network and forests, values)
     second = of_targets.FORESTS * asked.forests + len(of_targets.OF_NETWORK) * asked.network
     g, h = block_least_squares.shape(u)
     sizes: Sizes = {
