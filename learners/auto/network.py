@@ -13,12 +13,11 @@ import numpy as np
 
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.first_order import sigmoid
-from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch, separate_kernel
+from driftway.learners.contract import Array, Counts, field, kernel, scratch, separate_kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.multiclass.gradient_descent import softmax_steps
-from driftway.learners.numeric.random import Words, normal, seed
-from driftway.learners.numeric.random import randint as draw_place
+from driftway.learners.numeric.random import Words, normal, randint, seed
 from driftway.learners.numeric.vectors import axpy, dot
 
 NAMES = ("network",)
@@ -54,6 +53,7 @@ class Network(NamedTuple):
     rows: Counts = field("i8[1]", "labelled rows so far")
     steps: Counts = field("i8[1]", "steps so far")
     words: Words = field("u8[4]", "random words")
+    places: Array = scratch("f8[e]", "places in the window of the rows to learn: the last one, and those drawn")
     inputs: Array = scratch("f8[l]", "the inputs of a row, one of which is always 1")
     unit: Array = scratch("f8[Z]", "the hidden units, and a constant 1 behind them")
     says: Array = scratch("f8[k]", "the outputs")
@@ -63,8 +63,8 @@ class Network(NamedTuple):
 
 def sizes(inputs: int, outputs: int, labels: int, used: bool) -> Sizes:
     """Return the lengths in the shapes; all are 0 if there is no network."""
-    units = {"U": UNITS * used, "Z": (UNITS + 1) * used}
-    return {"l": inputs * used, "k": outputs * used, "a": labels * used, "t": WINDOW * used, **units}
+    window = {"t": WINDOW * used, "a": labels * used, "e": (1 + replayed(inputs)) * used}
+    return {"l": inputs * used, "k": outputs * used, "U": UNITS * used, "Z": (UNITS + 1) * used, **window}
 
 
 def cost(inputs: int, outputs: int) -> int:
@@ -87,10 +87,9 @@ def draw(words: Words, hidden: Array) -> None:
             hidden[j, u] = normal(words) / math.sqrt(hidden.shape[0])
 
 
-@fragment
 def replayed(inputs: int) -> int:
     """Return how many earlier rows are learned again with a row."""
-    return max(min(REPLAYED, WIDE // max(inputs, 1)), LEAST_REPLAYED)
+    return max(min(REPLAYED, WIDE // inputs), LEAST_REPLAYED)
 
 
 @kernel
@@ -125,7 +124,7 @@ def learn_class(network: Network, y: int) -> None:
     error = network.error
     error[0] = y
     append(network)
-    for r in range(1 + replayed(network.inputs.shape[0])):
+    for r in range(network.places.shape[0]):
         label = int(network.label[recall(network, r), 0])
         predict(network)
         if error.shape[0] == 1:
@@ -141,7 +140,7 @@ def learn_class(network: Network, y: int) -> None:
 def learn_targets(network: Network) -> None:
     """Learn the targets in `error` of the row of `inputs`, and earlier rows again."""
     append(network)
-    for r in range(1 + replayed(network.inputs.shape[0])):
+    for r in range(network.places.shape[0]):
         target = network.label[recall(network, r)]
         predict(network)
         for o in range(target.shape[0]):
@@ -151,20 +150,23 @@ def learn_targets(network: Network) -> None:
 
 @kernel
 def append(network: Network) -> None:
-    """Replace the oldest row of the window by that of `inputs`, with the class or the targets in `error`."""
-    place = network.rows[0] % network.row.shape[0]
+    """Replace the oldest row of the window by that of `inputs`, with the class or the targets in `error`; draw rows."""
+    places, t = network.places, network.row.shape[0]
+    place = network.rows[0] % t
     for j in range(network.inputs.shape[0]):
         network.row[place, j] = network.inputs[j]
     for o in range(network.label.shape[1]):
         network.label[place, o] = network.error[o]
     network.rows[0] += 1
+    places[0] = place
+    for r in range(1, places.shape[0]):
+        places[r] = randint(network.words, min(network.rows[0], t))
 
 
 @kernel
 def recall(network: Network, r: int) -> int:
-    """Put a row of the window into `inputs`, the last one for r = 0, else any; return its place."""
-    last, t = network.rows[0] - 1, network.row.shape[0]
-    place = last % t if r == 0 else draw_place(network.words, min(last + 1, t))
+    """Put the r-th row to learn into `inputs`; return its place in the window."""
+    place = int(network.places[r])
     for j in range(network.inputs.shape[0]):
         network.inputs[j] = network.row[place, j]
     return place
