@@ -68,8 +68,8 @@ def sizes(n: int, K: int, used: bool, with_network: bool) -> Sizes:
 def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
     learned = class_forest.learn, forests.careful, forests.bins, 0, CAREFUL
-    predicted = class_forest.predict, forests.careful, forests.bins, forests.first
-    return learned, predicted, (network.learn_class, forests.network, 0)
+    with_network = ((network.learn_class, forests.network, 0),) if forests.network.inputs.size else ()
+    return learned, (class_forest.predict, forests.careful, forests.bins, forests.first), *with_network
 
 
 @kernel

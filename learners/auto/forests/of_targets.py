@@ -67,8 +67,8 @@ def sizes(n: int, used: bool, with_network: bool) -> Sizes:
 def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
     learned = target_forest.learn, forests.level, forests.bins, 0.0, Columns(0, 1)
-    forecast = target_forest.forecast, forests.level, forests.bins
-    return learned, forecast, (network.learn_targets, forests.network)
+    with_network = ((network.learn_targets, forests.network),) if forests.network.inputs.size else ()
+    return learned, (target_forest.forecast, forests.level, forests.bins), *with_network
 
 
 @kernel
@@ -88,8 +88,7 @@ def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Arr
         if inputs.shape[0] > 0:
             inputs[n + 2 + i] = past
     if inputs.shape[0] > 0:
-        for j in range(n + 1):
-            inputs[j] = z[j]
+        network.see(forests.network, z)
         inputs[n + 1] = first
 
 
