@@ -34,7 +34,7 @@ def step_apart(right: Array, towards: Array, wrong: Array, away: Array, step: fl
     for j in range(right.shape[0]):
         gained = right[j] + step * towards[j]
         lost = wrong[j] - step * away[j]
-        # inf - inf and nan - nan are nan, as in `step_along`.
+        # inf - inf and nan - nan are nan, see `driftway.learners.numeric.vectors`.
         overflows |= (gained - gained != 0.0) | (lost - lost != 0.0)
     if overflows:
         return False

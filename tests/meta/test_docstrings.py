@@ -1,4 +1,4 @@
-"""Docstrings follow STYLE.md 3 and match the code: parameters, state, shapes of kernels."""
+"""Docstrings match the code: parameters, state, shapes of kernels; and files have names and sizes for readers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.registry import LEARNERS, find
 from tests.conformance.table import Case, cases
-from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, place, tree
+from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, nodes, place, text, tree
 
 MAX_LINES = 400
 MAX_ARGUMENTS = 6
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
 
 
-def sections(text: str) -> dict[str, str]:
+def sections(docstring: str) -> dict[str, str]:
     """Section title -> body of a numpydoc docstring."""
-    parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(text), flags=re.MULTILINE)
+    parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(docstring), flags=re.MULTILINE)
     return {title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
@@ -92,9 +92,9 @@ def test_kernels_state_their_shapes():
         for node, _ in functions(path):
             if not any(getattr(d, "id", "") in KERNELS for d in node.decorator_list):
                 continue
-            text = ast.get_docstring(node) or ""
+            docstring = ast.get_docstring(node) or ""
             arrays = [a.arg for a in node.args.args if "Array" in ast.unparse(a.annotation or ast.Pass())]
-            if not text or (arrays and "hapes:" not in text and len(arrays) > 1):
+            if not docstring or (arrays and "hapes:" not in docstring and len(arrays) > 1):
                 missing.append(f"{place(path)}:{node.lineno} {node.name}")
     assert missing == []
 
@@ -108,6 +108,38 @@ def test_no_kernel_takes_many_arguments():
         if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel"} and len(node.args.args) > MAX_ARGUMENTS
     }
     assert many == {}
+
+
+def listed(docstring: str) -> list[str]:
+    """Names in a section *Parameters*, also those without a type: `settings, deadline` has two."""
+    lines = re.findall(r"^(\*{0,2}\w.*?)(?: : .*)?$", sections(docstring).get("Parameters", ""), flags=re.MULTILINE)
+    return [name.strip("* ") for line in lines for name in line.split(",")]
+
+
+def parameters(node):
+    """Parameters of a function, or of what makes an object of a class; None if a base class has them."""
+    if isinstance(node, ast.ClassDef):
+        made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+        if not made:
+            inherits = node.bases and ast.unparse(node.bases[0]) != "NamedTuple"
+            return None if inherits else [one.target.id for one in node.body if isinstance(one, ast.AnnAssign)]
+        (node,) = made
+    given = node.args
+    every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    return [one.arg for one in every if one is not None and one.arg not in ("self", "cls")]
+
+
+def test_documented_parameters_exist_and_functions_document_all():
+    wrong = []
+    for path in [*files(), *sorted((ROOT / "tests").rglob("*.py"))]:
+        for node in nodes(path) if "Parameters\n" in text(path) else ():
+            documented = isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False)
+            if not documented or "Parameters\n" not in documented or (known := parameters(node)) is None:
+                continue
+            names = listed(documented)
+            if set(names) - set(known) or (isinstance(node, ast.FunctionDef) and set(names) != set(known)):
+                wrong.append(f"{place(path)}:{node.lineno} {node.name} {sorted(set(names) ^ set(known))}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -30,7 +30,7 @@ class Group:
     ----------
     bootstrap : str
         Bootstrap address of the broker.
-    address : str
+    member_bootstrap : str
         Bootstrap address that the members use, that of the proxy.
     partitions : int
         Partitions of the input topic.
@@ -43,7 +43,7 @@ class Group:
     """
 
     bootstrap: str
-    way: str
+    member_bootstrap: str
     partitions: int
     protocol: str
     client: str
@@ -79,7 +79,7 @@ class Group:
             str(SNAPSHOT_ROWS),
             *(word for pair in properties for word in ("-X", pair)),
         ]
-        return [sys.executable, "-P", "-m", "driftway", "worker", *self._options(self.way), *own]
+        return [sys.executable, "-P", "-m", "driftway", "worker", *self._options(self.member_bootstrap), *own]
 
     def audit(self) -> list[str]:
         """Return the arguments of `driftway` that audit the group."""

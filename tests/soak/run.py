@@ -99,8 +99,10 @@ class Soak:
         # Members of a cluster connect directly: the proxy stands in front of one broker.
         self.proxy = Proxy(kafka.bootstrap if cluster is None else cluster.nodes[0].bootstrap)
         self.network = NetworkFaults(self.proxy)
-        way, session = (self.proxy.bootstrap, SESSION_MS) if cluster is None else (kafka.bootstrap, None)
-        self.group = Group(kafka.bootstrap, way, settings.partitions, settings.protocol, settings.client, session)
+        member_bootstrap, session = (self.proxy.bootstrap, SESSION_MS) if cluster is None else (kafka.bootstrap, None)
+        self.group = Group(
+            kafka.bootstrap, member_bootstrap, settings.partitions, settings.protocol, settings.client, session
+        )
         self.broker_faults: BrokerFaults
         if isinstance(kafka, LocalCluster):
             self.broker_faults = ClusterFaults(kafka, self.group.answers)

@@ -83,7 +83,7 @@ class ExplainedPrediction:
         Explanation of the score of `about`.
     way : str
         How the state was rebuilt.
-    emitted : Emitted
+    emitted : WrittenPrediction
         What the predictions topic holds for the event.
     confidence : dict
         How sure the prediction is, as far as it says so: ``probability``; ``low`` and ``high``, None without end;

@@ -1,4 +1,4 @@
-"""Values of options with a structure: `--label-wait`, `--share-models`, `--promote`, `--max-rejected`."""
+"""Values of options with a structure (`--label-wait`, `--share-models`, `--promote`), and limits of others."""
 
 from __future__ import annotations
 

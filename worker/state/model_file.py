@@ -45,7 +45,7 @@ class ModelFile:
     ----------
     name : str
         Its name in messages: the path.
-    contents : Contents
+    contents : SnapshotContents
         Header and state.
     digest : str
         Its digest, in hexadecimal.

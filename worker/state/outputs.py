@@ -114,7 +114,7 @@ def encoded(
     ----------
     batch : Batch
         n rows.
-    emitted : Emitted
+    emitted : ModelOutput
         What the model emits for them.
     kind : str
         The model's.
@@ -172,7 +172,7 @@ def of_challengers(
     ----------
     batch : Batch
         n > 0 rows.
-    emitted : sequence of Emitted
+    emitted : sequence of ModelOutput
         What each challenger emits for them.
     kinds : sequence of str
         Of the challengers.

@@ -161,6 +161,8 @@ def moment_of(seen: FieldStats, named: bool = False) -> str:
 
     Parameters
     ----------
+    seen : FieldStats
+        The field's values.
     named : bool
         Whether the user named the field as the time, so that its own name does not matter.
     """

@@ -23,6 +23,10 @@ def log_ends(uncommitted_reader: Consumer, topics: Iterable[str], partition: int
     uncommitted_reader : Consumer
         A read_uncommitted reader: a read_committed one would get the last stable offset, which an open transaction
         holds back.
+    topics, partition
+        Topics, and the partition of each.
+    deadline : Deadline
+        For all queries together.
 
     Raises
     ------

@@ -140,6 +140,8 @@ def edited_features(
         As `Configuration` has them.
     events : EventSchema or None
         How the events are read; None: they have an object ``x``.
+    added, dropped : sequence of str
+        Features to add, as `present`, and names of those to drop, or how they were given.
 
     Raises
     ------

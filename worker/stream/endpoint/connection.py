@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
 
     Parameters
     ----------
-    server : Answering
+    server : ConnectionServer
         What answers.
     """
 

@@ -23,7 +23,7 @@ def choose(sources: RestoreSources, missing: MissingOutputs | None, in_memory_of
 
     Parameters
     ----------
-    plan : RestoreSources
+    sources : RestoreSources
         What is known of the partition.
     missing : MissingOutputs or None
         Outputs of the last commits that are missing.
