@@ -26,7 +26,7 @@ after 200 small steps it is still taken for the other class. The default step is
 """
 
 ONE_CLASS = dict.fromkeys(("learns", "adapts", "one_class_only"), "tells usual rows from others, whatever their label")
-"""The measured accuracies of these only guard against changes; section 3's are in `test_uniclass`."""
+"""The measured accuracies of these only guard against changes; `tests.unit.learners.test_uniclass` has better tests."""
 RADIUS = {"eps": (0.0, -1.0), "eps_max": (0.0, -1.0)}
 
 ROWS = (
