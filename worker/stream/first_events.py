@@ -6,10 +6,9 @@ continue after them.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from driftway.worker.errors import Failure, plural, shown
 from driftway.worker.settings import WorkerSettings
@@ -26,9 +25,6 @@ DELETIONS = "null", "deleted"
 HOLD_SECONDS = 10.0
 """How long commits wait for a first usable event: rejections of a slow stream must become visible, and the broker
 aborts a transaction that stays open for a minute."""
-LIVE_SECONDS = 10.0
-"""How long a worker that stops at the end waits for a moment in which nothing is left to do, after each partition is
-committed to where its log ended at first: where producers never pause, there is no such moment."""
 
 
 class NothingUsable(Failure):
@@ -58,10 +54,6 @@ class FirstEvents:
         self._first = ""
         self._until = 0.0
         self._over = False
-        self._ends: dict[int, float] = {}
-        """Partition -> where its log ended when that was known first; infinite: not known yet."""
-        self._caught_up_at: float | None = None
-        """When every partition was committed to there."""
 
     def count(self, task: Task, outputs: Outputs | None) -> None:
         """Take into account what became of a batch.
@@ -85,36 +77,16 @@ class FirstEvents:
         if len(before) < outputs.rows + len(outputs.rejected):
             self._release()
 
-    def finished(self, at_end: Collection[int], ends: Mapping[int, int]) -> bool:
-        """Whether every partition is running, read to its end and committed, and that is all there is to do.
-
-        `at_end` are the partitions that are read to their end, `ends` where the logs ended at the last query. Where
-        producers write on, the worker finishes LIVE_SECONDS after it has read what was there when it began.
+    def require_usable(self) -> None:
+        """Fail if all events were rejected; to be called when all are read.
 
         Raises
         ------
         NothingUsable
-            All are read, and their events were rejected.
+            They were, and nothing is committed.
         """
-        tasks = self._tasks
-        if not tasks or not self._settings.stop_at_end:
-            return False
-        if not all(task.running and p in at_end and not task.waiting_events for p, task in tasks.items()):
-            return self._live_log_is_read(ends)
         if self._kinds and not self._over and self._clock() < self._until:
             raise self._failure(f"all {plural(self._kinds.total(), 'event')}")
-        return not any(task.uncommitted for task in tasks.values()) or self._live_log_is_read(ends)
-
-    def _live_log_is_read(self, ends: Mapping[int, int]) -> bool:
-        """Whether every partition was committed, LIVE_SECONDS ago, to where its log ended; `ends` as in `finished`."""
-        tasks = self._tasks
-        known = {p: ends.get(p, math.inf) if task.running else math.inf for p, task in tasks.items()}
-        self._ends = {p: min(self._ends.get(p, math.inf), end) for p, end in known.items()}
-        if any(task.committed < self._ends[p] for p, task in tasks.items()):
-            self._caught_up_at = None
-        elif self._caught_up_at is None:
-            self._caught_up_at = self._clock()
-        return self._caught_up_at is not None and self._clock() - self._caught_up_at > LIVE_SECONDS
 
     def _hold(self, task: Task, rejected: list[RejectedEvent]) -> None:
         """Count rejections, and let the task's commits wait."""

@@ -44,6 +44,7 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.reporter import Reporter
 from driftway.worker.stream.startup import check_properties, prepare_topics
+from driftway.worker.stream.stop_at_end import StopAtEnd
 from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
 from driftway.worker.stream.task.committing.checkpoint_factory import make_checkpoint
 from driftway.worker.stream.task.lifecycle import State
@@ -83,7 +84,8 @@ class Worker:
     ) -> None:
         self.settings, self.event_log, self.metrics = settings, event_log, metrics
         self.tasks: dict[int, Task] = {}
-        self._first = FirstEvents(settings, self.tasks)
+        self._first_events = FirstEvents(settings, self.tasks)
+        self._end = StopAtEnd(self.tasks, self._first_events)
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
         self._model_changes = ModelChanges(settings, event_log, metrics, self.tasks)
@@ -140,8 +142,9 @@ class Worker:
 
     def _has_finished(self) -> bool:
         """Whether everything has been read, if the worker stops then."""
-        at_end, ends = self.consumer.at_end, self.reporter.health.ends
-        return self._first.finished(at_end, ends) and self._watchdog.others_have_read(self.tasks)
+        if not self.settings.stop_at_end or not self._end.has_come(self.consumer.at_end, self.reporter.health.ends):
+            return False
+        return self._watchdog.others_have_read(self.tasks)
 
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
@@ -192,7 +195,7 @@ class Worker:
         self.reporter.advanced(task, records, outputs, self.consumer.skipped_offsets.pop(partition, 0), was_running)
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
-        self._first.count(task, outputs)
+        self._first_events.count(task, outputs)
         if not was_running and task.running:
             self.reporter.running(task)
         return max(0, arrived + waited - task.waiting_events)

@@ -14,8 +14,8 @@ import pytest
 from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.settings import EXACTLY_ONCE
-from driftway.worker.stream.output_errors import with_cause
 from driftway.worker.stream.task.committing.checkpoint import discard
+from driftway.worker.stream.task.committing.output_errors import with_cause
 
 
 class Referenced:

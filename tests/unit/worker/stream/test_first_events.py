@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +12,9 @@ import pytest
 from driftway.worker.errors import Failure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.first_events import FIRST_EVENTS, HOLD_SECONDS, LIVE_SECONDS, FirstEvents, NothingUsable
+from driftway.worker.stream.first_events import FIRST_EVENTS, HOLD_SECONDS, FirstEvents, NothingUsable
 from driftway.worker.stream.startup import check_properties
+from driftway.worker.stream.stop_at_end import LIVE_SECONDS, StopAtEnd
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import RejectedEvent
@@ -23,7 +23,6 @@ from tests.support.clock import Clock
 from tests.unit.worker.rows import model_settings
 
 SETTINGS = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1"))
-STOPPING = replace(SETTINGS, stop_at_end=True)
 
 
 def tasks(n: int = 2) -> dict[int, Task]:
@@ -127,21 +126,21 @@ def live(committed: int, position: int) -> dict[int, Task]:
 
 def test_a_worker_that_stops_at_the_end_does_so_where_producers_never_pause() -> None:
     clock, mine = Clock(100.0), live(50, 60)
-    first = FirstEvents(STOPPING, mine, clock)
-    assert not first.finished((), {0: 50})  # the end of partition 1 is not known yet
+    end = StopAtEnd(mine, FirstEvents(SETTINGS, mine, clock), clock)
+    assert not end.has_come((), {0: 50})  # the end of partition 1 is not known yet
     clock.now += 2 * LIVE_SECONDS
-    assert not first.finished((), {0: 500, 1: 40})
+    assert not end.has_come((), {0: 500, 1: 40})
     clock.now += LIVE_SECONDS
-    assert not first.finished((), {0: 600, 1: 600})
+    assert not end.has_come((), {0: 600, 1: 600})
     clock.now += 1
-    assert first.finished((), {0: 600, 1: 600})
+    assert end.has_come((), {0: 600, 1: 600})
 
 
 def test_a_worker_does_not_stop_before_what_it_has_read_is_committed() -> None:
     clock, mine = Clock(100.0), live(49, 60)
-    first = FirstEvents(STOPPING, mine, clock)
+    end = StopAtEnd(mine, FirstEvents(SETTINGS, mine, clock), clock)
     for _ in range(3):
-        assert not first.finished((), {0: 50, 1: 50})
+        assert not end.has_come((), {0: 50, 1: 50})
         clock.now += 2 * LIVE_SECONDS
 
 

@@ -50,8 +50,8 @@ from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.stored_fields import split_chunks
-from driftway.worker.stream.output_errors import with_cause
 from driftway.worker.stream.task.committing.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.output_errors import with_cause
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.rejections import SMALL_RECORD, record_of
