@@ -125,32 +125,31 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _discard_output(sys.stdout, sys.stderr)
             ctx.exit(READER_GONE)
-        except MemoryError as error:
-            say(f"there is not enough memory: {error}", 1)
-            ctx.exit(1)
-        except RuntimeError as error:
-            if not is_thread_shortage(error):
+        except (MemoryError, RuntimeError, OSError) as error:
+            if (ended := _ended_by(error)) is None:
                 raise
-            say(NO_MORE_THREADS, 1)
-            ctx.exit(1)
-        except OSError as error:
-            what = f" {str(error.filename)[:MAX_SHOWN]}" if error.filename else ""
-            if error.errno in DISK_FULL or (error.errno == errno.EBADF and not what):
-                if not error.filename:
-                    _discard_output(sys.stdout)
-                say(f"cannot write{what}: {_why_unwritable(error)}", 1)
-            elif error.errno in TOO_MANY_FILES:
-                say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
-            elif is_thread_shortage(error):
-                say(NO_MORE_THREADS, 1)
-            elif error.errno in NOT_ALLOWED and error.filename:
-                say(f"cannot use{what}: {error.strerror}", 1)
-            elif error.errno in BAD_NAME:
-                say(f"cannot open{what}: {error.strerror}", UsageFailure.exit_code)
-                ctx.exit(UsageFailure.exit_code)
-            else:
-                raise
-            ctx.exit(1)
+            say(*ended)
+            ctx.exit(ended[1])
+
+
+def _ended_by(error: Exception) -> tuple[str, int] | None:
+    """Return what to say of an error of the system, and the exit code; None: it is a defect of a command."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}", 1
+    if is_thread_shortage(error):
+        return NO_MORE_THREADS, 1
+    if not isinstance(error, OSError):
+        return None
+    what = f" {str(error.filename)[:MAX_SHOWN]}" if error.filename else ""
+    if error.errno in DISK_FULL or (error.errno == errno.EBADF and not what):
+        if not what:
+            _discard_output(sys.stdout)
+        return f"cannot write{what}: {_why_unwritable(error)}", 1
+    if error.errno in TOO_MANY_FILES:
+        return f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1
+    if error.errno in NOT_ALLOWED and what:
+        return f"cannot use{what}: {error.strerror}", 1
+    return (f"cannot open{what}: {error.strerror}", UsageFailure.exit_code) if error.errno in BAD_NAME else None
 
 
 def _why_unwritable(error: OSError) -> str | None:
