@@ -29,8 +29,8 @@ from driftway.worker.wire.rejections import TooManyRejected
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
 
-ENCODERS = {AVRO: avro.encode_predictions, PROTOBUF: protobuf.encode_predictions}
-"""Format of predictions that are neither JSON nor packed -> what writes them."""
+RECORD_FORMATS = {AVRO: avro.FORMAT, PROTOBUF: protobuf.FORMAT}
+"""Format of predictions that are neither JSON nor packed -> how they are written."""
 
 CONTENT_TYPES = {
     JSON: b"application/json",
@@ -128,8 +128,8 @@ def encoded(
     if settings.output_form == PACKED:
         challenger = name if number else ""
         return packed.encode_predictions(batch, score, predicted, target, plan, confidence, challenger)
-    if (encode := ENCODERS.get(settings.output_form)) is not None:
-        return encode(batch, score, predicted, target, name, plan, confidence, settings.output_schema)
+    if (form := RECORD_FORMATS.get(settings.output_form)) is not None:
+        return form.encode_predictions(batch, score, predicted, target, name, plan, confidence, settings.output_schema)
     begin = b"" if settings.output_form == JSON else header(settings.output_schema)
     return encode_predictions(batch, score, predicted, target, name, plan, confidence, begin)
 

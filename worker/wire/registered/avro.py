@@ -6,30 +6,24 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel
 from driftway.worker.wire.codec import MAX_TEMPLATES
 from driftway.worker.wire.columns import (
-    NO_CONFIDENCE,
-    BytesColumn,
-    Confidence,
     Flags,
     Floats,
     Integers,
     Text,
-    empty_column,
 )
-from driftway.worker.wire.events import Batch, Target
+from driftway.worker.wire.events import Target
 from driftway.worker.wire.registered.avro_schema import kind_of
 from driftway.worker.wire.registered.framing import header
 from driftway.worker.wire.registered.pieces import (
     Constants,
-    PredictionColumns,
+    RecordFormat,
     Sureness,
     Words,
     class_texts,
-    encode_records,
     put_bytes,
     put_varint,
     put_word,
@@ -50,45 +44,6 @@ def string(text: str) -> bytes:
     """Return a text in Avro's encoding."""
     data = text.encode()
     return integer(len(data)) + data
-
-
-def encode_predictions(
-    batch: Batch,
-    score: Floats,
-    predicted: NDArray[np.int64] | Floats,
-    target: Target,
-    learner: str,
-    plan: int,
-    confidence: Confidence = NO_CONFIDENCE,
-    schema_id: int = 0,
-) -> BytesColumn:
-    """Encode predictions, one Avro record per row, with the registry's header.
-
-    Parameters
-    ----------
-    batch : Batch
-        n rows.
-    score : f8[n, k]
-        Scores of the model.
-    predicted : i8[n] or f8[n]
-        Class index, or the predicted number in regression.
-    target : Target
-        The task and the names of classes.
-    learner : str
-        The model's name.
-    plan : int
-        Number of the plan that it belongs to.
-    confidence : Confidence
-        What is written of how sure the predictions are.
-    schema_id : int
-        Of the schema in the registry.
-    """
-    if not len(score):
-        return empty_column()
-    constants = _constants(target, batch.partition, learner, plan, schema_id)
-    return encode_records(
-        _write_records, constants, batch, PredictionColumns(score, predicted, kind_of(target), confidence)
-    )
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
@@ -188,3 +143,6 @@ def _set(row: tuple[Flags, int], words: Text, cuts: Integers, out: Text, q: int)
 def _integer(value: int, out: Text, q: int) -> int:
     """Write as `integer` does; return the position after it."""
     return put_varint(np.uint64((value << 1) ^ (value >> 63)), out, q)
+
+
+FORMAT = RecordFormat(_constants, _write_records)

@@ -1,4 +1,4 @@
-"""What Avro and Protobuf records have in common: ids as texts, texts of classes, and how a kernel writes each piece."""
+"""What Avro and Protobuf records have in common: the columns of a batch, and how a kernel writes each piece."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, store8
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.columns import BytesColumn, Confidence, Flags, Floats, Integers, Text, read_only
+from driftway.worker.wire.columns import (
+    NO_CONFIDENCE,
+    BytesColumn,
+    Confidence,
+    Flags,
+    Floats,
+    Integers,
+    Text,
+    empty_column,
+    read_only,
+)
 from driftway.worker.wire.events import Batch, Target
 from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, slices, take_buffer
 from driftway.worker.wire.json_tokens.tokens import LOWER_N, QUOTE
-from driftway.worker.wire.registered.avro_schema import MULTICLASS, NUMBER
+from driftway.worker.wire.registered.avro_schema import MULTICLASS, NUMBER, kind_of
 
 Words = NDArray[np.uint64]
 """Numbers as the words of their bits."""
@@ -49,37 +59,64 @@ class Constants(NamedTuple):
         return cls(as_text(front), as_text(middle), as_text(b"".join(texts)), cuts)
 
 
-class PredictionColumns(NamedTuple):
-    """What predictions say of n rows, and of how sure they are."""
+class RecordFormat(NamedTuple):
+    """How predictions are written: one record per row, with the registry's header."""
 
-    score: Floats
-    """f8[n, k]"""
-    predicted: NDArray[np.int64] | Floats
-    """i8[n] or f8[n]: class index, or the predicted number in regression."""
-    kind: str
-    """Of the model."""
-    confidence: Confidence
+    constants: Callable[[Target, int, str, int, int], Constants]
+    """Returns the constants of a target, partition, learner, number of a plan, and id of the schema."""
+    write: Callable[..., None]
+    """The kernel, which gets arguments as that of `avro`."""
 
+    def encode_predictions(
+        self,
+        batch: Batch,
+        score: Floats,
+        predicted: NDArray[np.int64] | Floats,
+        target: Target,
+        learner: str,
+        plan: int,
+        confidence: Confidence = NO_CONFIDENCE,
+        schema_id: int = 0,
+    ) -> BytesColumn:
+        """Encode predictions.
 
-def encode_records(
-    kernel: Callable[..., None], constants: Constants, batch: Batch, said: PredictionColumns
-) -> BytesColumn:
-    """Write one record for each of n > 0 rows by a kernel, which gets arguments as that of `avro`."""
-    (front, middle, words, cuts), (n, k) = constants, said.score.shape
-    text, begins, ends = texts_of_ids(*batch.ids)
-    numbers = said.kind == NUMBER
-    classes = np.zeros(n, np.int64) if numbers else said.predicted.astype(np.int64, copy=False)
-    sureness, lengths = sureness_of(said.confidence), np.diff(cuts)
-    longest = max(int(lengths.max(initial=0)), NUMBER_BYTES)
-    size = n * (len(front) + len(middle) + FIXED + 2 * longest + NUMBER_BYTES * k) + int((ends - begins).sum())
-    if (members := said.confidence.members) is not None:
-        size += int((members @ (lengths + 1)).sum())
-    out, stops = take_buffer(size + SPARE), np.empty(n, np.int64)
-    offsets, t, y = (np.ascontiguousarray(column) for column in (batch.offsets, batch.t, batch.y))
-    rows = offsets, t, classes, (y, y.view(np.uint64)), np.ascontiguousarray(said.score).view(np.uint64)
-    fixed = front, middle, words, cuts, numbers, said.kind == MULTICLASS
-    kernel(fixed, (text, begins, ends), rows, sureness, out, stops)
-    return PooledColumn(out, stops, slices)
+        Parameters
+        ----------
+        batch : Batch
+            n rows.
+        score : f8[n, k]
+            Scores of the model.
+        predicted : i8[n] or f8[n]
+            Class index, or the predicted number in regression.
+        target : Target
+            The task and the names of classes.
+        learner : str
+            The model's name.
+        plan : int
+            Number of the plan that it belongs to.
+        confidence : Confidence
+            What is written of how sure the predictions are.
+        schema_id : int
+            Of the schema in the registry.
+        """
+        (n, k), kind = score.shape, kind_of(target)
+        if not n:
+            return empty_column()
+        front, middle, words, cuts = self.constants(target, batch.partition, learner, plan, schema_id)
+        text, begins, ends = texts_of_ids(*batch.ids)
+        numbers = kind == NUMBER
+        classes = np.zeros(n, np.int64) if numbers else predicted.astype(np.int64, copy=False)
+        sureness, lengths = sureness_of(confidence), np.diff(cuts)
+        longest = max(int(lengths.max(initial=0)), NUMBER_BYTES)
+        size = n * (len(front) + len(middle) + FIXED + 2 * longest + NUMBER_BYTES * k) + int((ends - begins).sum())
+        if confidence.members is not None:
+            size += int((confidence.members @ (lengths + 1)).sum())
+        out, stops = take_buffer(size + SPARE), np.empty(n, np.int64)
+        offsets, t, y = (np.ascontiguousarray(column) for column in (batch.offsets, batch.t, batch.y))
+        rows = offsets, t, classes, (y, y.view(np.uint64)), np.ascontiguousarray(score).view(np.uint64)
+        fixed = front, middle, words, cuts, numbers, kind == MULTICLASS
+        self.write(fixed, (text, begins, ends), rows, sureness, out, stops)
+        return PooledColumn(out, stops, slices)
 
 
 def sureness_of(confidence: Confidence) -> Sureness:

@@ -6,22 +6,20 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel
 from driftway.worker.wire.codec import MAX_TEMPLATES
-from driftway.worker.wire.columns import NO_CONFIDENCE, BytesColumn, Confidence, Floats, Integers, Text, empty_column
-from driftway.worker.wire.events import Batch, Target
+from driftway.worker.wire.columns import Floats, Integers, Text
+from driftway.worker.wire.events import Target
 from driftway.worker.wire.registered.avro_schema import kind_of
 from driftway.worker.wire.registered.framing import FIRST_MESSAGE, header
 from driftway.worker.wire.registered.pieces import (
     NUMBER_BYTES,
     Constants,
-    PredictionColumns,
+    RecordFormat,
     Sureness,
     Words,
     class_texts,
-    encode_records,
     put_bytes,
     put_varint,
     put_word,
@@ -42,31 +40,6 @@ def string(text: str) -> bytes:
     """Return a text with its length in front."""
     data = text.encode()
     return varint(len(data)) + data
-
-
-def encode_predictions(
-    batch: Batch,
-    score: Floats,
-    predicted: NDArray[np.int64] | Floats,
-    target: Target,
-    learner: str,
-    plan: int,
-    confidence: Confidence = NO_CONFIDENCE,
-    schema_id: int = 0,
-) -> BytesColumn:
-    """Encode predictions, one Protobuf message per row, with the registry's header.
-
-    Parameters
-    ----------
-    batch, score, predicted, target, learner, plan, confidence, schema_id
-        As `driftway.worker.wire.registered.avro.encode_predictions`.
-    """
-    if not len(score):
-        return empty_column()
-    constants = _constants(target, batch.partition, learner, plan, schema_id)
-    return encode_records(
-        _write_messages, constants, batch, PredictionColumns(score, predicted, kind_of(target), confidence)
-    )
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
@@ -134,3 +107,6 @@ def _tag(byte: int, out: Text, q: int) -> int:
     """Write the byte in front of a field; return the position after it."""
     out[q] = np.uint8(byte)
     return q + 1
+
+
+FORMAT = RecordFormat(_constants, _write_messages)

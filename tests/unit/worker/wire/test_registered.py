@@ -152,7 +152,9 @@ def test_predictions_are_read_by_fastavro_and_protobuf(name: str) -> None:
     texts = pieces.class_texts(target) if target.n_classes else []
     for answers in confidences(target, score, rng):
         said = batch, score, predicted, target, "arow:C=0.1, é", 5, answers, 77
-        values, others = (encode(*said).to_list() for encode in (avro.encode_predictions, protobuf.encode_predictions))
+        values, others = (
+            encode(*said).to_list() for encode in (avro.FORMAT.encode_predictions, protobuf.FORMAT.encode_predictions)
+        )
         ids = expected_ids(batch)
         for i, (value, other) in enumerate(zip(values, others, strict=True)):
             assert value is not None
@@ -210,7 +212,7 @@ def test_predictions_with_any_numbers_are_read_back(data: st.DataObject) -> None
     batch = batch_of(ids, column(INT64), column(st.sampled_from([0.0, 1.0, math.nan])), column(INT64))
     score = np.array(column(st.one_of(st.floats(), st.sampled_from(PLAIN)))).reshape(n, 1)
     said = batch, score, (score[:, 0] >= 0).astype(float), Target(), "pa1", 1
-    pairs = zip(avro.encode_predictions(*said), protobuf.encode_predictions(*said), strict=True)
+    pairs = zip(avro.FORMAT.encode_predictions(*said), protobuf.FORMAT.encode_predictions(*said), strict=True)
     for i, (value, other) in enumerate(pairs):
         binary, message = read(value or b"", "binary"), read_message(other or b"", "binary")
         ours = read_fields(value or b""), read_fields(other or b"")
@@ -223,8 +225,8 @@ def test_predictions_with_any_numbers_are_read_back(data: st.DataObject) -> None
 
 def test_an_empty_batch_writes_nothing() -> None:
     empty = batch_of([], [], [], [])
-    for encode in (avro.encode_predictions, protobuf.encode_predictions):
-        assert list(encode(empty, np.empty((0, 1)), np.empty(0), Target(), "pa1", 1)) == []
+    for form in (avro.FORMAT, protobuf.FORMAT):
+        assert list(form.encode_predictions(empty, np.empty((0, 1)), np.empty(0), Target(), "pa1", 1)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +238,7 @@ def test_a_schema_with_one_field_more_is_compatible_in_both_directions(kind: str
     written = json.loads(avro_schema(kind))
     without = {**written, "fields": written["fields"][:-2]}
     more = {**written, "fields": [*written["fields"], {"name": "z", "type": ["null", "long"], "default": None}]}
-    value = avro.encode_predictions(batch, score, predicted, target, "pa1", 1, answers).to_list()[0] or b""
+    value = avro.FORMAT.encode_predictions(batch, score, predicted, target, "pa1", 1, answers).to_list()[0] or b""
     full = read(value, kind)
     assert read(value, kind, fastavro.parse_schema(more)) == {**full, "z": None}
     fewer = read(value, kind, fastavro.parse_schema(without))
@@ -281,8 +283,8 @@ def test_commands_read_every_format_alike(name: str) -> None:
         ours = predicted * 1.0, target, "pa1", 2, answers
         plain = encode_predictions(batch, score, *ours).to_list()
         framed = encode_predictions(batch, score, *ours, header(3)).to_list()
-        binary = avro.encode_predictions(batch, score, *ours, 4).to_list()
-        messages = protobuf.encode_predictions(batch, score, *ours, 5).to_list()
+        binary = avro.FORMAT.encode_predictions(batch, score, *ours, 4).to_list()
+        messages = protobuf.FORMAT.encode_predictions(batch, score, *ours, 5).to_list()
         for values in zip(plain, framed, binary, messages, strict=True):
             one, two, *others = (value or b"" for value in values)
             offset, said = int(input_offset(one)), confidence_of(fields(one))
@@ -307,9 +309,10 @@ def reads(value: bytes) -> bool:
 
 
 def test_a_value_that_is_truncated_or_not_a_prediction_is_refused() -> None:
-    batch, score, predicted = drawn(TARGETS["multiclass"], 1)
-    answers = confidences(TARGETS["multiclass"], score, np.random.default_rng(4))[2]
-    value = avro.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
+    target = TARGETS["multiclass"]
+    batch, score, predicted = drawn(target, 1)
+    answers = confidences(target, score, np.random.default_rng(4))[2]
+    value = avro.FORMAT.encode_predictions(batch, score, predicted, target, "pa1", 2, answers, 4)[0] or b""
     for end in range(HEADER_BYTES + 1, len(value)):
         with pytest.raises(ValueError, match="not a prediction in Avro"):
             read_fields(value[:end])
@@ -317,9 +320,9 @@ def test_a_value_that_is_truncated_or_not_a_prediction_is_refused() -> None:
     for bad in (b"\x02x", b"\x01", b"\xff" * 12, b"\x0cbinary"):
         with pytest.raises(ValueError, match="not a prediction in Avro"):
             read_prediction_id(header(1) + bad)
-    other = protobuf.encode_predictions(batch, score, predicted, TARGETS["multiclass"], "pa1", 2, answers, 4)[0] or b""
+    other = protobuf.FORMAT.encode_predictions(batch, score, predicted, target, "pa1", 2, answers, 4)[0] or b""
     whole = [end for end in range(HEADER_BYTES + 1, len(other)) if reads(other[:end])]
-    assert len(whole) <= 3 + TARGETS["multiclass"].n_classes, "at the ends of fields that may lack"
+    assert len(whole) <= 3 + target.n_classes, "at the ends of fields that may lack"
     assert read_fields(other + b"\xfa\x01\x01z") == read_fields(other), "a field that is not known"
     for bad in (b"\0", b"\0\x0a\x01x", b"\0\x0b", b"\0\x09" + bytes(8)):
         with pytest.raises(ValueError, match="not a prediction in Protobuf"):
@@ -352,9 +355,9 @@ def test_formats_are_distinguished_in_one_column() -> None:
     ours = Target(), "pa1"
     plain = list(encode_predictions(batch, score, predicted * 1.0, *ours))
     framed = list(encode_predictions(batch, score, predicted * 1.0, *ours, header=header(2**31 - 1)))
-    binary = list(avro.encode_predictions(batch, score, predicted, *ours, 1, schema_id=300))
+    binary = list(avro.FORMAT.encode_predictions(batch, score, predicted, *ours, 1, schema_id=300))
     compact = list(packed.encode_predictions(batch, score, predicted, Target()))
-    messages = list(protobuf.encode_predictions(batch, score, predicted, *ours, 1, schema_id=7))
+    messages = list(protobuf.FORMAT.encode_predictions(batch, score, predicted, *ours, 1, schema_id=7))
     found = forms_of(ListColumn([*plain, *framed, *binary, *messages, *compact, b"", b"\0"])).tolist()
     json_id, avro_id, protobuf_id = 3 * (2**31 - 1) + 2, 900, 22
     several = [IN_JSON] * 2, [json_id] * 2, [avro_id] * 2, [protobuf_id] * 2, [IN_PACKED] * 4
