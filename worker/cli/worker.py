@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway import __version__
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
@@ -278,11 +279,9 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog, stop:
 
 def _log_start(event_log: EventLog, in_force: dict[str, Any]) -> None:
     """Log the settings under their options' names."""
-    from driftway.worker.stream.observability.metrics import version
-
     parameters = click.get_current_context().command.params
     options = {str(one.name): max(one.opts, key=len).lstrip("-") for one in parameters} | {"input": "input"}
-    event_log.event("starting", version=version(), settings={options[name]: in_force[name] for name in in_force})
+    event_log.event("starting", version=__version__, settings={options[name]: in_force[name] for name in in_force})
 
 
 def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
+from driftway import __version__
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.engine.state import Array
 from driftway.learners.learner import Learner
@@ -115,7 +115,7 @@ def origin(source: RowSource, result: TrainingResult, test: dict[str, Any] | Non
     counts, report = source.counts, result.report
     known = ("algorithm", "parameters", "learner", "seed", "rows")
     made_from = {
-        "made_by": f"driftway {_version()}",
+        "made_by": f"driftway {__version__}",
         **{name: report[name] for name in known},
         "source": source.origin(),
         "unlabelled": counts.unlabelled,
@@ -177,10 +177,3 @@ def sentences(found: dict[str, Any]) -> list[str]:
     if found["rejected"]:
         lines.append(f"left out {plural(found['rejected'], 'unusable row')}; the first, {found['first_rejected']}")
     return lines
-
-
-def _version() -> str:
-    try:
-        return version("driftway")
-    except PackageNotFoundError:
-        return "of a checkout"

@@ -18,6 +18,7 @@ import confluent_kafka
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
 
+from driftway import __version__
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.stream.observability.health import STARTING
@@ -216,7 +217,7 @@ class WorkerMetrics:
         build = Info("driftway_build", "Versions, and the Kafka client", WORKER, registry=self.registry)
         build.labels(*self._worker).info(
             {
-                "version": version(),
+                "version": __version__,
                 "python": platform.python_version(),
                 "librdkafka": confluent_kafka.libversion()[0],
                 "client": client,
@@ -385,14 +386,3 @@ def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:
     # What is committed is not known before the first restore; from 0 on it would be the whole log.
     known = (task for task in tasks if task.partition in ends and (task.committed or task.state is not State.CREATED))
     return {task.partition: max(0, ends[task.partition] - task.committed) for task in known}
-
-
-def version() -> str:
-    """Return the version of this package."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("driftway")
-    except PackageNotFoundError:
-        return "unknown"

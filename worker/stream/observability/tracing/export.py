@@ -12,8 +12,8 @@ from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from driftway import __version__
 from driftway.worker.stream.observability.event_log import EventLog
-from driftway.worker.stream.observability.metrics import version
 
 LOGGER = "opentelemetry"
 UNKNOWN_SERVICE = "unknown_service"
@@ -65,7 +65,7 @@ class Export:
         self._propagated = self._logger.propagate
         self._logger.addHandler(self._handler)
         self._logger.propagate = False
-        resource = Resource.create({SERVICE_VERSION: version()})
+        resource = Resource.create({SERVICE_VERSION: __version__})
         if str(resource.attributes.get(SERVICE_NAME, UNKNOWN_SERVICE)).startswith(UNKNOWN_SERVICE):
             resource = resource.merge(Resource({SERVICE_NAME: DEFAULT_SERVICE}))
         # The SDK would otherwise wait for the collector when the interpreter exits, for up to half a minute.
