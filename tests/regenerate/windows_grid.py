@@ -17,9 +17,10 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.workbench.paper_tables.experiments import dfop
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
-from driftway.worker.evaluation.protocols import PARTS, SEGMENTS, Job, run
+from driftway.worker.evaluation.protocols import PARTS, Job, run
 from driftway.worker.evaluation.rows import count_rows
 from driftway.worker.processes import run_jobs
+from driftway.worker.settings.option_values import SEGMENTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "windows-grid.md"
 COMMAND = "python -m tests.regenerate.windows_grid"

@@ -30,14 +30,13 @@ from driftway.worker.evaluation.rows import (
     open_rows,
 )
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import SharingOption
+from driftway.worker.settings.option_values import HOLDOUT, PREQUENTIAL, SEGMENTS, SharingOption
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.events import Target
 
 Array = NDArray[np.float64]
 Progress = Callable[[int], None]
 
-PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
 PARTS = 10
 """Segments of a stream: docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables."""
 NOT_AVERAGED = ("labels", "window", "rows", "labelled", "rejected", "missing", "confusion")
@@ -355,7 +354,6 @@ RUNNERS: dict[str, Callable[[Any, Job, Progress], Outcome]] = {
     SEGMENTS: _segments,
     HOLDOUT: _holdout,
 }
-PROTOCOLS = tuple(RUNNERS)
 
 
 def evaluation_of(stream: Any, job: Job) -> Evaluation:

@@ -8,7 +8,8 @@ from typing import Any
 
 from driftway.learners.metrics.offline import robustness_ratios
 from driftway.worker.errors import Failure
-from driftway.worker.evaluation.protocols import HOLDOUT, PREQUENTIAL, Outcome
+from driftway.worker.evaluation.protocols import Outcome
+from driftway.worker.settings.option_values import HOLDOUT, PREQUENTIAL
 
 Row = dict[str, Any]
 LEADING = ("protocol", "stream", "learner", "partition", "rows", "rejected", "labelled", "missing", "parts")

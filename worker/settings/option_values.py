@@ -33,6 +33,9 @@ CHAMPION_ONLY, EVERY_MODEL = "champion", "all"
 EMITTED = (CHAMPION_ONLY, EVERY_MODEL)
 """The models whose predictions a worker writes."""
 
+PREQUENTIAL, SEGMENTS, HOLDOUT = PROTOCOLS = "prequential", "segments", "holdout"
+"""How learners are evaluated, see `driftway.worker.evaluation.protocols`."""
+
 NO_COVERAGE, MAX_COVERAGE = 0.0, 0.9999
 """Share of labels that no interval or set is to cover, and the largest one that they can be."""
 

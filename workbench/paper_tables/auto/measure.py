@@ -25,7 +25,8 @@ from driftway.workbench.paper_tables.auto.streams import (
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
 from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.protocols import PREQUENTIAL, SEGMENTS, Figure, Job, Outcome, run
+from driftway.worker.evaluation.protocols import Figure, Job, Outcome, run
+from driftway.worker.settings.option_values import PREQUENTIAL, SEGMENTS
 from driftway.worker.wire.events import REGRESSION, Target
 
 AUTO = "auto"

@@ -15,7 +15,8 @@ from driftway.workbench.paper_tables.experiments.data_sets import DataSet
 from driftway.workbench.paper_tables.published import PublishedFigure
 from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.protocols import SEGMENTS, Figure, Job, run
+from driftway.worker.evaluation.protocols import Figure, Job, run
+from driftway.worker.settings.option_values import SEGMENTS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 

@@ -15,8 +15,6 @@ from driftway.worker.cli.start_options import warm_options
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.cli.evaluation_files import check_files, write_files, writing
 from driftway.worker.evaluation.cli.plan_options import (
-    PREQUENTIAL,
-    PROTOCOLS,
     EvaluationPlan,
     check_options,
     failed,
@@ -33,7 +31,7 @@ from driftway.worker.evaluation.cli.table_options import (
     write_a_table,
 )
 from driftway.worker.evaluation.cli.unused_rows import print_losses, require_used, unused
-from driftway.worker.settings.option_values import MAX_COVERAGE
+from driftway.worker.settings.option_values import MAX_COVERAGE, PREQUENTIAL, PROTOCOLS
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves

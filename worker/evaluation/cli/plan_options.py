@@ -18,16 +18,12 @@ from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settin
 from driftway.worker.cli.options import was_given
 from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.settings.option_values import SharingOption
+from driftway.worker.settings.option_values import PREQUENTIAL, SEGMENTS, SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
     from driftway.learners.spec import Spec
     from driftway.worker.evaluation.protocols import Job, Outcome
-
-PREQUENTIAL, SEGMENTS = "prequential", "segments"
-PROTOCOLS = (PREQUENTIAL, SEGMENTS, "holdout")
-"""As `driftway.worker.evaluation.protocols.PROTOCOLS`; repeated here so that --help need not load the kernels."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from driftway.learners.spec import Spec
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.model_options import make_detector_specs, make_target
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.cli.plan_options import PREQUENTIAL, plan
+from driftway.worker.evaluation.cli.plan_options import plan
 from driftway.worker.evaluation.protocols import Job
 from driftway.worker.evaluation.rows import EventRowSource, first_rows
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import NO_COVERAGE
+from driftway.worker.settings.option_values import NO_COVERAGE, PREQUENTIAL
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.emitted import EmittedFigures

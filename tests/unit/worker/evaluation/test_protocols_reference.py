@@ -9,7 +9,8 @@ import pytest
 
 from driftway import cli
 from driftway.learners.spec import Spec
-from driftway.worker.evaluation.protocols import SEGMENTS, Job, run
+from driftway.worker.evaluation.protocols import Job, run
+from driftway.worker.settings.option_values import SEGMENTS
 from tests.support.real_streams import RealStreams
 
 CLOSE = 0.1
