@@ -20,6 +20,7 @@ from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
+from tests.support.clock import Clock
 from tests.support.examples import examples
 from tests.unit.worker.rows import events, pieces, records, wire
 from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, new_task, worker_settings
@@ -37,10 +38,13 @@ def rewind(task: Task, checkpoint: RecordingCheckpoint) -> None:
     task.restore_from(RestoreResult(None, task.committed, task.committed, task._pointer))
 
 
-def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A time that stands still: while a kernel is loaded, or on a busy machine, a few rows make a snapshot due."""
+    stopped = Clock(0.0)
     for module in ("task", "snapshot_schedule"):
-        monkeypatch.setattr(f"driftway.worker.stream.task.{module}.time", SimpleNamespace(monotonic=lambda: clock.now))
-    return (clock := SimpleNamespace(now=0.0))
+        monkeypatch.setattr(f"driftway.worker.stream.task.{module}.time", stopped)
+    return stopped
 
 
 def commit(task: Task, closing: bool = False) -> None:
@@ -235,13 +239,12 @@ def snapshots_at(
     return [offset for offset, blob in checkpoint.commits if blob is not None]
 
 
-def test_the_first_commit_writes_a_snapshot_and_later_ones_only_when_due() -> None:
+def test_the_first_commit_writes_a_snapshot_and_later_ones_only_when_due(clock: Clock) -> None:
     task, checkpoint = new_task(snapshot_rows=30, snapshot_interval=1e6)
     assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
-def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = stopped_clock(monkeypatch)
+def test_time_makes_a_snapshot_due_too(clock: Clock) -> None:
     task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=5.0)
 
     def two_seconds_pass() -> None:
@@ -250,7 +253,7 @@ def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert snapshots_at(task, checkpoint, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
-def test_a_large_state_is_written_proportionally_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_state_is_written_proportionally_less_often(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(MODEL, 3)
     model.advance(WHOLE)
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", model.save().nbytes / 3)
@@ -258,8 +261,7 @@ def test_a_large_state_is_written_proportionally_less_often(monkeypatch: pytest.
     assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
-def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = stopped_clock(monkeypatch)
+def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=1e6)
     learn = Model.advance
 
@@ -271,7 +273,7 @@ def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytes
     assert snapshots_at(task, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
-def test_rows_relearned_by_a_restore_count_towards_the_next_snapshot() -> None:
+def test_rows_relearned_by_a_restore_count_towards_the_next_snapshot(clock: Clock) -> None:
     """Otherwise a worker killed again and again would have more to relearn each time."""
     model = Model(MODEL, 3)
     task, checkpoint = new_task(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
@@ -297,8 +299,7 @@ def test_the_share_of_the_bytes_written_delays_a_large_state(monkeypatch: pytest
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
-def test_snapshots_of_a_large_state_are_delayed_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = stopped_clock(monkeypatch)
+def test_snapshots_of_a_large_state_are_delayed_up_to_a_bound(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
     task, checkpoint = new_task(snapshot_rows=10**9, snapshot_interval=5.0)
 
@@ -308,8 +309,7 @@ def test_snapshots_of_a_large_state_are_delayed_up_to_a_bound(monkeypatch: pytes
     assert snapshots_at(task, checkpoint, range(10, 121, 10), twenty_seconds_pass) == [10, 40, 70, 100]
 
 
-def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = stopped_clock(monkeypatch)
+def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(clock: Clock) -> None:
     task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=5.0)
     for end in (10, 20):
         task.advance(WHOLE.before(end).after(task.position))
@@ -322,9 +322,8 @@ def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypa
     assert (task.needs_commit(closing=True), task.due_at) == (False, float("inf"))
 
 
-def test_an_event_on_a_quiet_topic_is_committed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_on_a_quiet_topic_is_committed_at_once(clock: Clock) -> None:
     """The interval counts from the worker's last commits, not from the event that is to be committed."""
-    clock = stopped_clock(monkeypatch)
     task, _ = new_task(snapshot_rows=10**6, snapshot_interval=1000.0, commit_interval=2.0)
     task.interval_began_at = clock.now = 100.0
     task.advance(WHOLE.before(10))
@@ -357,7 +356,7 @@ def test_a_partition_committed_beyond_its_last_row_runs_once_that_is_relearned()
     assert (task.running, task.position, task.committed) == (True, N + 1, N + 1)
 
 
-def test_the_last_commit_before_leaving_writes_a_snapshot() -> None:
+def test_the_last_commit_before_leaving_writes_a_snapshot(clock: Clock) -> None:
     task, checkpoint = new_task(snapshot_rows=10**6, snapshot_interval=1e6)
     for end, closing in ((10, False), (20, False), (30, True)):
         task.advance(WHOLE.before(end).after(task.position))
