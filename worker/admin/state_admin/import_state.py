@@ -25,6 +25,7 @@ from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import create_topics, output_plan, present_topics
 from driftway.worker.settings.identity import features_in_words, in_words
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.state.changelog.record_keys import mark_key, new_topic_key
@@ -92,7 +93,7 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
             read, aside = InputRead(offset, 0, topic_id), source.set_aside_from
-            request = CommitRequest(offset, offset, blob, None, input_read=read, set_aside_from=aside)
+            request = CommitRequest(CommitRecord(offset, offset, input_read=read, set_aside_from=aside), blob)
             checkpoint.commit(request, reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):

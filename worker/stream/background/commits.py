@@ -76,7 +76,7 @@ class PendingCommits:
 
         def require_same_topics() -> None:
             answer = ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since)
-            require_topics(commit.request.input_read, *answer)
+            require_topics(commit.request.record.input_read, *answer)
 
         ids.begin(since)
         return commit.run(group_metadata, deadline, require_same_topics)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from driftway.worker.errors import Failure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.input_count import InputCount
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
@@ -68,8 +69,10 @@ class Task:
         self._schedule = SnapshotSchedule(settings)
         self._decided = False
         """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
-        self._relearned_at, self._emptied_plan = 0, FIRST
+        self._relearned_at = 0
         """The offset after the last row that a restore relearns."""
+        self._emptied_plan = FIRST
+        """As `RestoreResult.emptied_plan`."""
         self.held_until = 0.0
         """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
         self.committing = False
@@ -273,21 +276,21 @@ class Task:
             blob = snapshot.write(self.model, saved, self.position, read=read)
         self.committing = True
         merger, exchange = self.merger, self.model.exchange
-        request = CommitRequest(
-            previous=self.committed,
-            offset=self.position,
-            snapshot=blob,
-            pointer=self._pointer,
+        record = CommitRecord(
+            self.position,
+            self.committed,
+            self._pointer,
+            labels=None if merger is None else self.settings.label_topic,
             order=None if merger is None else merger.order,
             rounds=None if exchange is None else exchange.round_number,
             input_read=read,
             clocks=self.clocks if merger is None else self.clocks | merger.lines,
             set_aside_from=self.model.decoder.set_aside_from,
-            adoptions=tuple(self.plan_changes.adopted),
             plan=self.model.plan.number,
             emit=self.settings.model.emit,
-            emissions=self.emission_changes.uncommitted,
         )
+        adoptions = tuple(self.plan_changes.adopted)
+        request = CommitRequest(record, blob, adoptions, self.emission_changes.uncommitted)
         return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
@@ -301,14 +304,14 @@ class Task:
         self.transaction_size.committed(commit.position - self.committed, commit.seconds, MAX_BUFFERED_ROWS)
         self.saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.in_memory_offset, self._decided = commit.position, False
-        self.input_count.committed = commit.request.input_read
+        self.input_count.committed = commit.request.record.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
         self.plan_changes.committed(commit.request.adoptions, commit.position)
         self.emission_changes.committed(commit.request.emissions)
         if commit.request.snapshot is not None:
             self._schedule.written(commit.work)
-            if self.merger is not None and commit.request.order is not None:
-                self.merger.snapshot_taken(commit.request.order.end)
+            if self.merger is not None and (order := commit.request.record.order) is not None:
+                self.merger.snapshot_taken(order.end)
         for outputs in self._take_buffered():
             self.checkpoint.produce(outputs)
 

@@ -56,10 +56,11 @@ class RecordingCheckpoint:
         before_last()
         self.committed += self.pending
         self.pending, self.open = [], False
-        self.commits.append((request.offset, request.snapshot))
+        self.commits.append((request.record.offset, request.snapshot))
         if request.snapshot is not None:
             self.bytes_since_snapshot = 0
-        return request.pointer if request.snapshot is None else Pointer(len(self.commits), 1, request.offset)
+        own = Pointer(len(self.commits), 1, request.record.offset)
+        return request.record.pointer if request.snapshot is None else own
 
     def close_producer(self) -> None:
         self.discarded += 1

@@ -11,6 +11,7 @@ import pytest
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.stream.background import call as calls
 from driftway.worker.stream.background.call import BackgroundCall, await_all
@@ -93,7 +94,7 @@ def test_an_abandoned_checkpoint_is_discarded_in_either_order_of_events(first: s
     task, _ = new_task()
     stuck = task.checkpoint = BlockedCheckpoint()
     call = BackgroundCall(
-        task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(1)), Deadline(1)
+        task, "commit", partial(stuck.commit, CommitRequest(CommitRecord(0, 0)), None, Deadline(1)), Deadline(1)
     )
     task.checkpoint = RecordingCheckpoint()
     if first == "thread":
@@ -116,7 +117,7 @@ def test_a_stuck_call_is_reported_after_the_grace_period_and_abandoned(monkeypat
     task, _ = new_task()
     stuck = task.checkpoint = BlockedCheckpoint()
     call = BackgroundCall(
-        task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0)), Deadline(0)
+        task, "commit", partial(stuck.commit, CommitRequest(CommitRecord(0, 0)), None, Deadline(0)), Deadline(0)
     )
     try:
         await_all([call], Deadline(10 * calls.GRACE_SECONDS))
@@ -143,7 +144,7 @@ def test_a_call_on_the_loops_thread_that_does_not_return_ends_the_process(
 
     monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(calls, "end_process", ended)
-    commit = partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0))
+    commit = partial(stuck.commit, CommitRequest(CommitRecord(0, 0)), None, Deadline(0))
     BackgroundCall(task, "commit", commit, Deadline(0), inline=True)
     assert sentences == ["the client did not return from the commit of partition 3"]
     stuck.go_on.set()

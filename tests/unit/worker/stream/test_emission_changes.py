@@ -55,7 +55,7 @@ def test_a_change_is_recorded_once_where_the_task_continues(
     task.advance(WHOLE.before(60).after(20))
     assert rows_of_challenger(checkpoint) == (list(range(40, 60)) if emit == EVERY_MODEL else [])
     failed = task.begin_commit().request
-    assert (failed.emissions, failed.emit) == (recorded, emit)
+    assert (failed.emissions, failed.record.emit) == (recorded, emit)
     task.reset()
     task.restore_from(RestoreResult(None, 40, 40, None, emitted=before))
     task.advance(WHOLE.before(80).after(40))

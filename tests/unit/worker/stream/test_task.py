@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress, pairwise, product
-from types import SimpleNamespace
 from typing import Any
 
 import pytest

@@ -213,21 +213,9 @@ class Checkpoint:
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        record = CommitRecord(
-            request.offset,
-            request.previous,
-            pointer,
-            spans,
-            rounds=request.rounds,
-            input_read=request.input_read,
-            clocks=request.clocks,
-            set_aside_from=request.set_aside_from,
-            plan=request.plan,
-            emit=request.emit,
-        )
-        if request.order is not None:
-            since = request.order if request.snapshot is None else MergeOrder(request.order.end)
-            record = replace(record, labels=self.topics.labels, order=since)
+        record = replace(request.record, pointer=pointer, outputs=spans)
+        if record.order is not None and request.snapshot is not None:
+            record = replace(record, order=MergeOrder(record.order.end))
         written = with_cause(self, partial(self._send_offsets, record, group_metadata, deadline))
         self._advance_to(Step.OFFSETS_SENT)
         before_last()
@@ -242,9 +230,8 @@ class Checkpoint:
     def _deliver(self, request: CommitRequest, deadline: Deadline) -> tuple[dict[str, OffsetRange], Pointer | None]:
         """Deliver the snapshot, if one is due, and all records; return their ranges and the newest snapshot."""
         chunks = 0 if request.snapshot is None else self.send_snapshot(request.snapshot)
-        if request.snapshot is not None and request.order is not None:
-            key = order_key(self.partition, request.order.begin.offset)
-            self.sender.send_one(self.topics.snapshots, request.order.write(), key)
+        if request.snapshot is not None and (order := request.record.order) is not None:
+            self.sender.send_one(self.topics.snapshots, order.write(), order_key(self.partition, order.begin.offset))
         for adoption in request.adoptions:  # behind the snapshot, whose chunks are the first records
             self.sender.send_one(
                 self.topics.snapshots, adoption.write(), plan_key(self.partition, adoption.plan.number)
@@ -256,8 +243,8 @@ class Checkpoint:
         spans = self.sender.ranges(self.ends)
         self.sender.start_ranges()
         state = spans.pop(self.topics.snapshots, None)  # without a snapshot it holds emissions only
-        pointer = request.pointer if state is None or not chunks else Pointer(state.first, chunks, request.offset)
-        return spans, pointer
+        own = None if state is None or not chunks else Pointer(state.first, chunks, request.record.offset)
+        return spans, own or request.record.pointer
 
     def has_lost_coordinator(self, broker_left_at: float) -> bool:
         """Whether a commit waits in vain for a broker that has left the cluster (at that time by `time.monotonic`)."""

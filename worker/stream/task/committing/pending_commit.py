@@ -28,7 +28,7 @@ class PendingCommit:
     @property
     def position(self) -> int:
         """The next input offset to read."""
-        return self.request.offset
+        return self.request.record.offset
 
     @property
     def seconds(self) -> float:
