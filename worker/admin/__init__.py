@@ -1,1 +1,1 @@
-"""Tools for operators of a running deployment: audit, snapshots, explanations, rejections, watching, schemas."""
+"""Tools for operators: checks, audit, snapshots, plans of models, explanations, rejections, watching, schemas."""

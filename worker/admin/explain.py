@@ -81,7 +81,7 @@ class ExplainedPrediction:
         All scores.
     explanation : Explanation
         Explanation of the score of `about`.
-    way : str
+    rebuilt_from : str
         How the state was rebuilt.
     emitted : WrittenPrediction
         What the predictions topic holds for the event.
@@ -99,7 +99,7 @@ class ExplainedPrediction:
     x: NDArray[np.float64]
     scores: list[float]
     explanation: Explanation
-    way: str
+    rebuilt_from: str
     emitted: WrittenPrediction
     confidence: dict[str, Any] = field(default_factory=dict)
 
@@ -120,12 +120,12 @@ class ExplainedPrediction:
             "baseline_score": e.baseline_score,
             "remainder": e.remainder,
             "features": sorted(features, key=lambda feature: -abs(feature["contribution"])),
-            "rebuilt_from": self.way,
+            "rebuilt_from": self.rebuilt_from,
             "emitted": {"verdict": self.emitted.verdict, "scores": self.emitted.scores, **self.emitted.confidence},
         }
 
 
-def why(
+def explain_prediction(
     source: GroupPartition,
     offset: int,
     about: str | None = None,
@@ -192,7 +192,7 @@ def why(
         batch.X[0],
         score[0].tolist(),
         explain(learner, batch.X[0], column),
-        rebuilt.way,
+        rebuilt.origin,
         _emitted(source, wanted, appended, bars, topics.challengers if number else topics.predictions),
         confidence,
     )

@@ -47,18 +47,18 @@ def explain(
       driftway explain --input TRADES --group t --partition 3 --offset 77 --class UP --json
       driftway explain --input T --group t --partition 0 --offset 7 --format avro --registry http://localhost:8081
     """
-    from driftway.worker.admin.cli.snapshot.tables import bars, print_why
-    from driftway.worker.admin.explain import DIFFERS, why
+    from driftway.worker.admin.cli.snapshot.tables import bars, print_explanation
+    from driftway.worker.admin.explain import DIFFERS, explain_prediction
     from driftway.worker.wire.codec import write_json
 
     (source,) = asked_partitions(given, partition)
     with bars() as shown:
-        found = why(source, offset, about, shown, challenger)
+        found = explain_prediction(source, offset, about, shown, challenger)
     if as_json:
         asked = {"input": given["input_"], "group": given["group"], "partition": partition, "offset": offset}
         click.echo(write_json({**asked, **found.as_dict()}).decode())
     else:
-        print_why(found)
+        print_explanation(found)
     if found.emitted.verdict == DIFFERS:
         emitted = found.emitted
         raise Failure(

@@ -75,7 +75,7 @@ class RebuiltState:
     notes: tuple[str, ...] = ()
 
     @property
-    def way(self) -> str:
+    def origin(self) -> str:
         """Description of how it was rebuilt."""
         begin = "the history's start" if self.base is None else f"the snapshot at offset {self.base}"
         return f"{begin} and {plural(self.relearned, 'record')}" if self.relearned else begin

@@ -150,7 +150,7 @@ class PlanWriter:
         create_topics(settings.bootstrap, settings.passthrough, {topic: (1, COMPACTED)})
         properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
         own = {
-            "transactional.id": f"{settings.transactional_id_prefix}{settings.group}/{settings.input}/models",
+            "transactional.id": settings.transactional_id("models"),
             "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             "linger.ms": 0,
         }

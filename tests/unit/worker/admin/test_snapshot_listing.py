@@ -224,8 +224,8 @@ def broken(_source: GroupPartition, _pointer: Pointer) -> Any:
 
 def test_how_a_state_was_rebuilt_is_reported() -> None:
     model = Model(MODEL, 3)
-    assert RebuiltState(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
-    assert RebuiltState(model, 9, 9, 9, 0).way == "the snapshot at offset 9"
+    assert RebuiltState(model, 9, None, 0, 1234).origin == "the history's start and 1,234 records"
+    assert RebuiltState(model, 9, 9, 9, 0).origin == "the snapshot at offset 9"
 
 
 def test_events_of_the_other_format_are_recognised() -> None:

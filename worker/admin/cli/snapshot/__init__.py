@@ -108,7 +108,12 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
         with bars() as shown:
             rebuilt = state_at(source, at, shown)
         model, offset = rebuilt.model, rebuilt.offset
-        about = {"input": given["input_"], "group": given["group"], "rebuilt_from": rebuilt.way, "notes": rebuilt.notes}
+        about = {
+            "input": given["input_"],
+            "group": given["group"],
+            "rebuilt_from": rebuilt.origin,
+            "notes": rebuilt.notes,
+        }
     state = {**about, **describe(model, offset)}
     if as_json:
         click.echo(write_json(state).decode())
@@ -151,13 +156,13 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
         "group": given["group"],
         "partition": partition,
         "offset": rebuilt.offset,
-        "rebuilt_from": rebuilt.way,
+        "rebuilt_from": rebuilt.origin,
     }
     blob = model_file.pack(model, model.save(), rebuilt.offset, origin)
     model_file.save(out, blob)
     for note in rebuilt.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{out}: {source} at offset {rebuilt.offset}, {len(blob):,} bytes, from {rebuilt.way}", err=True)
+    click.echo(f"{out}: {source} at offset {rebuilt.offset}, {len(blob):,} bytes, from {rebuilt.origin}", err=True)
 
 
 @snapshot.command("import")

@@ -175,17 +175,17 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
     _say(console, f"metrics: {metrics}")
 
 
-def print_why(why: ExplainedPrediction) -> None:
+def print_explanation(found: ExplainedPrediction) -> None:
     """Print the explanation of a prediction, the largest contribution first."""
-    console, e = wide_console(), why.explanation
-    sure = f", {confidence_text(why.confidence)}" if why.confidence else ""
-    label = "not known" if why.y is None else why.y
-    _say(console, f"{why.learner} predicted {why.prediction}{sure}; label {label}")
-    about = "" if why.about is None else f" for class {why.about}"
+    console, e = wide_console(), found.explanation
+    sure = f", {confidence_text(found.confidence)}" if found.confidence else ""
+    label = "not known" if found.y is None else found.y
+    _say(console, f"{found.learner} predicted {found.prediction}{sure}; label {label}")
+    about = "" if found.about is None else f" for class {found.about}"
     table = _table(("value", "baseline", "contribution"), (), first="feature")
-    order = sorted(range(len(why.names)), key=lambda j: -abs(e.contributions[j]))
+    order = sorted(range(len(found.names)), key=lambda j: -abs(e.contributions[j]))
     for j in order[:MAX_FEATURES]:
-        table.add_row(shown(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
+        table.add_row(shown(found.names[j]), f"{found.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
     rest = order[MAX_FEATURES:]
     if rest:
         table.add_row(plural(len(rest), "other"), "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
@@ -194,7 +194,7 @@ def print_why(why: ExplainedPrediction) -> None:
     table.add_row("features together (remainder)", "", "", f"{e.remainder:+.6g}")
     table.add_row(shown(f"score{about}"), "", "", f"{e.score:+.6g}")
     console.print(table)
-    _say(console, f"rebuilt from {why.way}; {SAID[why.emitted.verdict]}")
+    _say(console, f"rebuilt from {found.rebuilt_from}; {SAID[found.emitted.verdict]}")
 
 
 def confidence_text(said: Mapping[str, Any]) -> str:
