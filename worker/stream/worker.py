@@ -82,11 +82,10 @@ class Worker:
     def __init__(
         self, settings: WorkerSettings, event_log: EventLog, metrics: WorkerMetrics, probe: Probe | None = None
     ) -> None:
-        self.settings, self.event_log, self.metrics = settings, event_log, metrics
+        self.settings, self.event_log, self.metrics, self._probe = settings, event_log, metrics, probe
         self.tasks: dict[int, Task] = {}
         self._first_events = FirstEvents(settings, self.tasks)
         self._end = StopAtEnd(self.tasks, self._first_events)
-        self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
         self._model_changes = ModelChanges(settings, event_log, metrics, self.tasks)
         self._labels = LabelConsumer(settings, event_log, self.tasks)
@@ -97,8 +96,7 @@ class Worker:
         self._retries = RetryPolicy(settings.unavailable_timeout)
         self._backpressure = Backpressure(self.tasks)
         self._interval = CommitInterval(self.tasks)
-        self.stopping = False
-        self._leaving = False
+        self.stopping = self._leaving = False
         self._memory = MemoryManager()
         self.reporter = Reporter(settings, event_log, metrics, self.tasks)
         self._shares = ShareConsumer(settings, event_log, self.tasks, lambda: self.reporter.health.shares_partitions)
@@ -387,8 +385,7 @@ class Worker:
         self.metrics.state(task)
 
     def _make_checkpoint(self, partition: int) -> Checkpoint:
-        member = self.consumer.member
-        return make_checkpoint(self.settings, partition, member, self._probe, self.reporter.callbacks)
+        return make_checkpoint(self.settings, partition, self.consumer.member, self._probe, self.reporter.callbacks)
 
     def _leave(self, clean: bool) -> None:
         """Commit open outputs if nothing went wrong, and leave the group."""

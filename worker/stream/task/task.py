@@ -270,10 +270,8 @@ class Task:
         """Capture what is to be committed: everything up to `position`."""
         self._adopt_plans(self.position, committing=True)
         saved = self.model.save(self.position)
-        read = self.input_count.read
-        blob = None
-        if self._snapshot_due(saved, closing):
-            blob = snapshot.write(self.model, saved, self.position, read=read)
+        due = self._snapshot_due(saved, closing)
+        blob = snapshot.write(self.model, saved, self.position, read=self.input_count.read) if due else None
         self.committing = True
         merger, exchange = self.merger, self.model.exchange
         record = CommitRecord(
@@ -283,14 +281,13 @@ class Task:
             labels=None if merger is None else self.settings.label_topic,
             order=None if merger is None else merger.order,
             rounds=None if exchange is None else exchange.round_number,
-            input_read=read,
+            input_read=self.input_count.read,
             clocks=self.clocks if merger is None else self.clocks | merger.lines,
             set_aside_from=self.model.decoder.set_aside_from,
             plan=self.model.plan.number,
             emit=self.settings.model.emit,
         )
-        adoptions = tuple(self.plan_changes.adopted)
-        request = CommitRequest(record, blob, adoptions, self.emission_changes.uncommitted)
+        request = CommitRequest(record, blob, tuple(self.plan_changes.adopted), self.emission_changes.uncommitted)
         return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
