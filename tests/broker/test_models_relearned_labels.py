@@ -32,7 +32,7 @@ from tests.support.kafka import admin, await_until, committed_offset, create_top
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
-NEW, EVENTS = "arow", 900
+NEW = "arow"
 ADD = "add", NEW, "--relearned"
 TESTED = ("better_log_e", "better_p", "better_since", "worse_log_e", "worse_p", "worse_since", "plan")
 OF_THE_GROUP = (

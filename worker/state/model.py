@@ -26,9 +26,10 @@ from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
 from driftway.worker.wire.codec import short_digest
+from driftway.worker.wire.columns import Flags
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
-from driftway.worker.wire.rejections import Flags, RejectionWindow
+from driftway.worker.wire.rejections import RejectionWindow
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer

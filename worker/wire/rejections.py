@@ -15,14 +15,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure, plural, shown
 from driftway.worker.wire.events import MAX_KEY, NOT_JSON, NOT_OBJECT, UNKNOWN_ID, RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Integers
+    from driftway.worker.wire.columns import Flags, Integers
 
 WINDOW = 1000
 """Default window, in events, of a share without one."""
@@ -37,7 +36,6 @@ and enough for the longest key with the beginning of the value."""
 RECORD_BYTES, HEADER_BYTES = 256, 16
 """Room for the framing of a record and its batch, and of a header."""
 
-Flags = NDArray[np.bool_]
 INPUT_OFFSET, EARLIER_INPUT_OFFSET = "input-offset", "before"
 """Header of a label's rejection: the input offset of the event before which it was taken; and that header's name in
 earlier versions."""

@@ -138,7 +138,7 @@ def write(
     decimals = offsets if fraction is None else fraction
     values = offsets, front, numbers, decimals, own, spans, back, t
     if not _write(template.text, template.cuts, template.counts, source, bounds, values, out, ends):
-        raise IndexError("a row refers to a text that the layout does not have")
+        raise IndexError("a row refers to a text that the template does not have")
     return PooledColumn(out, ends, cut)
 
 

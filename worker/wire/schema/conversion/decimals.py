@@ -7,11 +7,10 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.codec import parse_json
-from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.columns import Flags, Integers, Text
 from driftway.worker.wire.json_tokens.decimals import NOWHERE, ONE, POWERS_OF_TEN
 from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
@@ -28,7 +27,6 @@ from driftway.worker.wire.schema.cell_table import LARGEST_EXACT, NESTED, NO_TEX
 from driftway.worker.wire.schema.debezium import scale_in, schema_at
 from driftway.worker.wire.schema.fields import pass_over
 
-Flags = NDArray[np.bool_]
 NO_DECIMAL, ANY_SCALE = -2, -1
 """Stands for a scale: the field is not a decimal, or its scale is one that the kernel does not read."""
 MAX_SCHEMAS = 1000
