@@ -23,7 +23,7 @@ from tests.support.secured_kafka import (
     tls_kafka,
     withdraw,
 )
-from tests.support.selection import slow_but
+from tests.support.selection import slow_but, slow_but_each_once
 
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
 """Needed in addition with detectors."""
@@ -167,18 +167,21 @@ def test_a_missing_acl_stops_the_worker_before_anything_is_written(guarded: Secu
     case.require_nothing()
 
 
-@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
-def test_a_worker_whose_right_to_the_group_is_withdrawn_names_the_group(
-    guarded: Secured, user: str, guarantee: str
+@pytest.mark.parametrize(
+    ("kind", "guarantee"), slow_but_each_once(["GROUP", "TOPIC"], ["exactly-once", "at-least-once"])
+)
+def test_a_worker_whose_right_to_the_group_or_the_input_is_withdrawn_names_it(
+    guarded: Secured, user: str, kind: str, guarantee: str
 ) -> None:
     case = GrantedTopics(guarded, user)
     place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, "--learner", LEARNER
     with Driftway("worker", *place, *scram(user), "--guarantee", guarantee) as worker:
         await_until(lambda: committed_offset(guarded.plain, case.group, case.topic)[0] > ROWS, 60, "all committed")
-        withdraw(guarded.plain, user, case.named(("GROUP", "GROUP", "READ")))
+        name = case.group if kind == "GROUP" else case.topic
+        withdraw(guarded.plain, user, (kind, name, "READ"))
         produce(guarded.plain, case.topic, case.values)
         assert worker.wait(60) == 1, worker.summary()
-        assert f"this principal needs READ on group {case.group}" in worker.stderr.splitlines()[-1]
+        assert f"this principal needs READ on {kind.lower()} {name}" in worker.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))

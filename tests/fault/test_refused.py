@@ -9,6 +9,7 @@ import pytest
 from tests.support.audit import bits, placed_score
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all
+from tests.support.kafka_commands import apply
 from tests.support.process import Driftway
 from tests.support.proxy import PRODUCE, Proxy
 from tests.support.selection import slow_but
@@ -27,6 +28,28 @@ def test_a_worker_ends_and_names_the_setting_if_an_output_refuses_records(kafka:
     assert sentence.startswith(f"driftway: {refused}")
     assert "--add-config cleanup.policy=delete` sets another" in sentence
     assert committed_offset(kafka, scenario.group, scenario.topic)[0] < 0
+
+
+@pytest.mark.parametrize("topic", slow_but(["predictions"], ["predictions", "snapshots"]))
+def test_a_worker_whose_timestamps_an_output_refuses_names_the_setting_and_goes_on_once_it_is_raised(
+    kafka: str, topic: str
+) -> None:
+    """As with a clock that is an hour ahead of the broker's, whose outputs Kafka refuses by default."""
+    setting = "message.timestamp.before.max.ms"
+    scenario = FaultScenario(kafka, partitions=1, rows=300, configs={topic: {setting.replace(".", "_"): "1"}})
+    scenario.fill()
+    with Driftway(*scenario.worker()) as worker:
+        worker.await_text("commit failed")
+        (refused, *_) = [line for line in worker.stderr.splitlines() if "commit failed" in line]
+        assert f"{scenario.prefix}.{topic}" in refused
+        assert setting in refused
+        place = f"--bootstrap-server {kafka} --entity-type topics --entity-name {scenario.prefix}.{topic}"
+        apply(f"kafka-configs.sh --alter {place} --add-config {setting}=3600000")
+        await_until(
+            lambda: committed_offset(kafka, scenario.group, scenario.topic)[0] == 300, 60, "all rows are committed"
+        )
+        worker.terminate()
+        assert worker.wait() == 0, worker.summary()
 
 
 def test_the_ownership_record_may_take_longer_than_outputs(kafka: str) -> None:

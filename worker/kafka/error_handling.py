@@ -143,7 +143,7 @@ def refusal(error: KafkaError) -> str:
     if error.code() not in UNTIMELY:
         return error.str()
     return (
-        f"{error.str()}; a timestamp that is too old or too far ahead is accepted if the topic's "
+        f"{error.str()}; a timestamp that is too old or too far ahead, as by a wrong clock, is accepted if the topic's "
         "message.timestamp.before.max.ms or message.timestamp.after.max.ms is raised (before Kafka 3.6: "
         "message.timestamp.difference.max.ms)"
     )
@@ -157,9 +157,13 @@ def code_of(failure: Exception) -> int | None:
     return error.code() if isinstance(error, KafkaError) else None
 
 
-def with_right(sentence: str, failure: Exception, group: str) -> str:
-    """Return what a broker has refused with the right that is missing, where the client does not name its object."""
+def with_right(sentence: str, failure: Exception, group: str, topic: str = "") -> str:
+    """Return what a broker has refused with the right that is missing, where the client does not name its object.
+
+    `topic` is the one that was read; without it, the client's message names the topic.
+    """
     rights = {
+        **({KafkaError.TOPIC_AUTHORIZATION_FAILED: f"READ on topic {topic}"} if topic else {}),
         KafkaError.GROUP_AUTHORIZATION_FAILED: f"READ on group {group}",
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: f"WRITE on the transactional ids that begin with {group}/",
     }
@@ -252,7 +256,7 @@ def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, 
     """Return what to do about a failure, and its message."""
     if isinstance(failure, TaskError):
         return failure.action, with_file_shortage(str(failure))
-    return classify(failure.args[0]), with_file_shortage(failure.args[0].str())
+    return classify(failure.args[0]), with_file_shortage(refusal(failure.args[0]))
 
 
 def message_of(failure: Exception) -> str:

@@ -281,7 +281,7 @@ class PartitionConsumer:
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             sentence = f"the broker refused this consumer: {error.str()}"
-            raise kind(with_right(sentence, KafkaException(error), self.settings.group))
+            raise kind(with_right(sentence, KafkaException(error), self.settings.group, self.settings.input))
         elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
                 f"the other members of group {self.settings.group} have another partition.assignment.strategy: start "
