@@ -256,8 +256,11 @@ def test_a_snapshot_pointer_without_a_position_record_is_refused(kafka: str) -> 
     learn(scenario, 0, 500)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(scenario)))
     delete_before(scenario, snapshots(scenario), end)
-    reason = f"offset 500 was committed by a worker, but {scenario.prefix}.snapshots has no record of it (another "
-    assert f"{reason}--output-prefix?)" in refused(scenario)
+    deleted = f"{scenario.prefix}.snapshots has no record of it (its first records were deleted: set cleanup.policy="
+    assert f"offset 500 was committed by a worker, but {deleted}compact)" in refused(scenario)
+    other = f"{scenario.prefix}.other"
+    unknown = f"offset 500 was committed by a worker, but {other}.snapshots has no record of it (another"
+    assert f"{unknown} --output-prefix?)" in refused(scenario, "--output-prefix", other)
     learn(scenario, 500, 1000, "--on-restore-failure", "replay")
     require_same(scenario, once=range(1000))
 

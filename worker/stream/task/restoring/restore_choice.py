@@ -44,9 +44,10 @@ def choose(sources: RestoreSources, missing: MissingOutputs | None, in_memory_of
     elif last.offset is None:
         found = _without_offset(sources)
     elif sources.context.transactions is not None and last.in_transaction and last.record is None:
+        deleted = "its first records were deleted: set cleanup.policy=compact"
+        why = deleted if sources.records_deleted else "another --output-prefix?"
         found = sources.by_policy(
-            f"offset {last.offset} was committed by a worker, but {snapshots} has no record of it (another "
-            "--output-prefix?)"
+            f"offset {last.offset} was committed by a worker, but {snapshots} has no record of it ({why})"
         )
     elif missing is not None and shares in missing.present:
         found = end.by_policy(
