@@ -111,4 +111,5 @@ class RetryPolicy:
         times = times + 1 if now - latest < FENCE_WINDOW_SECONDS else 1
         self._fences[partition] = times, now
         if times > MAX_FENCES:
-            raise Fenced(f"{sentence} (for the {times}th time in a row, by somebody outside the group)")
+            way_out = "end the program that uses the same transactional id"
+            raise Fenced(f"{sentence} (for the {times}th time in a row, by somebody outside the group: {way_out})")

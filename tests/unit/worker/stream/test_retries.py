@@ -142,7 +142,7 @@ def test_only_successive_fences_mean_another_producer_even_with_commits_between(
     for _ in range(MAX_FENCES):
         fence()
     if too_often:
-        with pytest.raises(Fenced, match="for the 6th time in a row, by somebody outside the group"):
+        with pytest.raises(Fenced, match="6th time in a row, by somebody outside the group: end the program "):
             fence()
     else:
         fence()
