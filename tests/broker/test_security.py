@@ -8,8 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
 from driftway.worker.errors import Failure, no_topic
+from driftway.worker.kafka.client_config import quiet
 from tests.support.granted_topics import LEARNER, NEEDED, OUTPUTS, PASSWORD, ROWS, GrantedTopics, scram
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
@@ -182,6 +184,22 @@ def test_a_worker_whose_right_to_the_group_or_the_input_is_withdrawn_names_it(
         produce(guarded.plain, case.topic, case.values)
         assert worker.wait(60) == 1, worker.summary()
         assert f"this principal needs READ on {kind.lower()} {name}" in worker.stderr.splitlines()[-1]
+
+
+def test_a_worker_whose_password_is_changed_ends_with_the_reason(guarded: Secured, user: str) -> None:
+    """Its connections stay; a new producer, which a fence makes necessary, cannot log in."""
+    case = GrantedTopics(guarded, user)
+    place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, "--learner", LEARNER
+    with Driftway("worker", *place, *scram(user), "--unavailable-timeout", "2") as worker:
+        await_until(lambda: committed_offset(guarded.plain, case.group, case.topic)[0] > ROWS, 60, "all committed")
+        add_user(guarded.plain, user, "another password")
+        stranger = Producer(
+            quiet({"bootstrap.servers": guarded.plain, "transactional.id": f"{case.group}/{case.topic}/0"})
+        )
+        stranger.init_transactions(20)
+        produce(guarded.plain, case.topic, case.values)
+        assert worker.wait(60) == 5, worker.summary()
+        assert "SASL authentication error" in worker.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))

@@ -24,7 +24,7 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOut, classify_failure, with_right
+from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOut, with_right
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
@@ -312,7 +312,7 @@ class Worker:
 
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
         """Log and count a failure; raise if no retry can help."""
-        action, sentence = classify_failure(error)
+        action, sentence = self.reporter.failure(error)
         self.event_log.warning(what, partition=task.partition, action=action.value, error=sentence)
         self.metrics.failed(task, what, action)
         self._watchdog.reset()

@@ -40,6 +40,9 @@ ASKING_ERRORS = KafkaException, Failure
 """The cluster does not answer; or no client can be made, as while files are short or certificates are replaced."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
+REFUSALS, REFUSED_SECONDS = ("uthentication", "SSL"), 30.0
+"""What the client's errors contain if a broker refuses a login or a certificate, and how long such an error counts: for
+calls on the client the broker is then only silent."""
 SHORTAGE_SECONDS = 5.0
 """How long a client's error that it cannot open files counts: it tries again every second or so."""
 STARTING, JOINING, RUNNING, LEAVING = "starting", "joining", "running", "leaving"
@@ -96,7 +99,8 @@ class HealthMonitor:
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
         self._reported_at = 0.0
-        self._short_of_files_at = self._throttled_until = float("-inf")
+        self._short_of_files_at = self._throttled_until = self._refused_at = float("-inf")
+        self._refusal = ""
         self._dumped = False
         self._outside_since: float | None = None
         """Since when the group does not have the member while the cluster answers; None if it has."""
@@ -166,10 +170,9 @@ class HealthMonitor:
         """
         since = self._unreachable_since
         if since is not None and self._clock() - since > self.settings.unavailable_timeout:
-            raise Unreachable(
-                f"no Kafka broker has answered at {self.settings.bootstrap} for "
-                f"{self.settings.unavailable_timeout:g} s (--unavailable-timeout)"
-            )
+            silent = f"no Kafka broker has answered at {self.settings.bootstrap} for "
+            given = f"{self.settings.unavailable_timeout:g} s (--unavailable-timeout)"
+            raise Unreachable(self.with_refusal(silent + given))
 
     def begin(self) -> None:
         """Start monitoring, when the worker joins the group."""
@@ -264,8 +267,13 @@ class HealthMonitor:
                 bootstrap=where,
                 seconds=round(since),
                 unavailable_timeout=self.settings.unavailable_timeout,
-                error=error,
+                error=self.with_refusal(error),
             )
+
+    def with_refusal(self, sentence: str) -> str:
+        """Return a sentence about a silent broker, with the reason if one has just refused this worker's login."""
+        recent = self._clock() - self._refused_at < REFUSED_SECONDS and self._refusal not in sentence
+        return f"{sentence}; {self._refusal}" if recent else sentence
 
     def record_label_partitions(self, count: int) -> None:
         """Log, once for each number, that the label topic has more partitions than the input: nobody reads the rest."""
@@ -299,6 +307,8 @@ class HealthMonitor:
         """Record an error that a client of this process reported."""
         if os.strerror(errno.EMFILE) in error:
             self._short_of_files_at = self._clock()
+        elif any(word in error for word in REFUSALS):
+            self._refused_at, self._refusal = self._clock(), error
 
     def record_throttled(self, seconds: float) -> None:
         """Record that a broker delays its next answers by so long: while it does, a late answer is no outage."""

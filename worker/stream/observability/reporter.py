@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
+from driftway.worker.kafka.error_handling import ErrorAction, TaskError, classify_failure
 from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.client_errors import ClientErrors
@@ -76,6 +77,11 @@ class Reporter:
     def _client_error(self, error: KafkaError) -> None:
         self._client_errors.error(error)
         self.health.record_client_error(error.str())
+
+    def failure(self, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
+        """Return what to do about a failure, and its message; if a broker refuses the worker's login, with that."""
+        action, sentence = classify_failure(error)
+        return action, self.health.with_refusal(sentence) if action is ErrorAction.UNKNOWN else sentence
 
     def _throttled(self, event: Any) -> None:
         self._client_errors.throttled(event)

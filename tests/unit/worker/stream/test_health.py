@@ -12,6 +12,7 @@ from typing import Any
 import certifi
 import pytest
 
+from driftway.worker.errors import Unreachable
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability import health
 from driftway.worker.stream.observability.client_errors import ClientErrors
@@ -47,6 +48,19 @@ class MonitorWithClock:
         self.out.truncate(0)
         self.out.seek(0)
         return [line.partition(" ")[2] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("reason", ["SASL authentication error: invalid credentials", "SSL alert certificate expired"])
+def test_an_outage_is_logged_with_the_reason_if_a_broker_has_just_refused_the_login(reason: str) -> None:
+    watched = MonitorWithClock()
+    watched.health.record_client_error(reason)
+    watched.health.record_client_error("1/1 brokers are down")
+    watched.health.record_unreachable("timed out")
+    assert watched.lines()[0].endswith(f" error=timed out; {reason}")
+    assert watched.health.with_refusal(reason) == reason
+    watched.now += 61
+    with pytest.raises(Unreachable, match=r"--unavailable-timeout\)$"):
+        watched.health.require_reachable()
 
 
 def test_an_outage_is_logged_at_once_then_every_ten_seconds_and_at_its_end() -> None:

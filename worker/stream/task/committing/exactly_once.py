@@ -30,6 +30,8 @@ LOST_SECONDS = 0.5
 """How long offsets may be on their way once a broker has left the cluster, until the coordinator is taken for lost."""
 CONNECT_SECONDS = 0.07
 """Time from creating a producer to initialising its transactional id; see `_connect`."""
+METADATA_SECONDS = 5.0
+"""Longest wait for metadata, after which the client's own errors are asked for."""
 FIRST_TRY_SECONDS = 0.05
 """First wait for `init_transactions`, doubled each time; it takes 4 ms if the last owner left nothing open."""
 UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
@@ -111,8 +113,15 @@ class ExactlyOnceCheckpoint(Checkpoint):
         created_at = self._found_coordinator_at = time.monotonic()
         self._sending_since = None
         self.new_producer()
-        query(lambda: self.sender.load_metadata(self.topics.input, deadline.remaining()), deadline)
+        query(partial(self._load_metadata, deadline), deadline)
         time.sleep(max(0.0, created_at + CONNECT_SECONDS - time.monotonic()))
+
+    def _load_metadata(self, deadline: Deadline) -> None:
+        """Load the metadata, and let the client report why it cannot: it does so only when it is polled."""
+        try:
+            self.sender.load_metadata(self.topics.input, min(METADATA_SECONDS, deadline.remaining()))
+        finally:
+            self.sender.poll(0.0)
 
     def abort(self, deadline: Deadline) -> None:
         """Abort the transaction, where no takeover will do so soon, and close the producer."""
