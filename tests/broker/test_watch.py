@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from driftway.worker.errors import no_topic
 from driftway.worker.wire.codec import read_json
@@ -75,6 +76,25 @@ def test_labels_that_came_after_the_last_event_are_no_lag(kafka: str, topic: str
     assert driftway("worker", *named, "--label-wait", "100", "--stop-at-end").code == 0
     (row,) = json.loads(driftway("watch", *named, "--once", "--json").stdout)
     assert (row["offsets"], row["lag"]) == (40, 0)
+
+
+def test_aborted_records_behind_the_last_event_are_no_lag(kafka: str, topic: str) -> None:
+    """Each partition is looked at; a look that waits at the log's end would be too late for some of them."""
+    partitions = 12
+    create_topic(kafka, topic, partitions)
+    for partition in range(partitions):
+        produce(kafka, topic, [b'{"x":[1,%d],"y":%d}' % (i % 3, i % 2) for i in range(5)], partition=partition)
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in range(partitions):
+        producer.produce(topic, b"{}", partition=partition)
+    producer.flush(30)
+    producer.abort_transaction(30)
+    named = "--input", topic, "--group", "aborts", "--bootstrap", kafka
+    assert driftway("worker", *named, "--learner", "pa1", "--stop-at-end").code == 0
+    rows = json.loads(driftway("watch", *named, "--once", "--json").stdout)
+    assert [row["lag"] for row in rows] == [0] * partitions
 
 
 def test_plain_lines_are_printed_until_stopped(kafka: str, learned: str) -> None:

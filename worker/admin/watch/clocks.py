@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from driftway.worker.kafka.client_config import base_properties
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
-from driftway.worker.kafka.log_reader.reader import standalone_consumer
+from driftway.worker.kafka.log_reader.reader import READER_TUNING, standalone_consumer
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 
 INTERVAL_SECONDS, READ_SECONDS = 10.0, 5.0
@@ -31,7 +31,7 @@ class ClockReader:
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any], topic: str) -> None:
         self._topic = topic
-        self._reader = standalone_consumer(base_properties(bootstrap, passthrough), {})
+        self._reader = standalone_consumer(base_properties(bootstrap, passthrough), READER_TUNING)
         self._read_at = float("-inf")
         self._known: dict[int, Mapping[str, int]] = {}
 

@@ -14,7 +14,7 @@ from driftway.worker.errors import Failure, Unreachable, shown
 from driftway.worker.kafka.client_config import Properties, base_properties
 from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained
 from driftway.worker.kafka.interface import NO_BROKERS
-from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
+from driftway.worker.kafka.log_reader.reader import READER_TUNING, MessageReader, PartitionId, standalone_consumer
 from driftway.worker.kafka.log_reader.topic_facts import MISSING_SECONDS
 from driftway.worker.kafka.log_reader.visibility import VisibleEnds
 from driftway.worker.kafka.topics import partition_counts
@@ -92,7 +92,7 @@ class LogEnds:
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
         self._bootstrap, self._properties = bootstrap, base_properties(bootstrap, passthrough)
-        self._asking = standalone_consumer(self._properties, {})
+        self._asking = standalone_consumer(self._properties, READER_TUNING)
         self._known: dict[PartitionId, int] = {}
         self._visible: dict[str, VisibleEnds] = {}
         self._silent_since: float | None = None
@@ -123,7 +123,8 @@ class LogEnds:
                 if topic_partition.error is not None:
                     raise KafkaException(topic_partition.error)
         except KafkaException:
-            self._asking = standalone_consumer(self._properties, {})  # the old one may know no broker any more
+            # The old one may know no broker any more.
+            self._asking = standalone_consumer(self._properties, READER_TUNING)
             raise
         self._silent_since = None
         ends = {(one.topic, one.partition): one.offset for one in found}

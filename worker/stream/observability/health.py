@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaException
 from driftway.worker.errors import Failure, Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
 from driftway.worker.kafka.error_handling import MISSING, message_of
-from driftway.worker.kafka.log_reader.reader import standalone_consumer
+from driftway.worker.kafka.log_reader.reader import READER_TUNING, standalone_consumer
 from driftway.worker.kafka.log_reader.visibility import VisibleEnds
 from driftway.worker.kafka.topics import grow_command, partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -245,7 +245,7 @@ class HealthMonitor:
 
     def _make_reader(self) -> Consumer:
         given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        return standalone_consumer(given, {})
+        return standalone_consumer(given, READER_TUNING)
 
     def _ask_for_ends(self, reader: Consumer, patience: float = PATIENCE_SECONDS) -> None:
         committed = self._committed()
