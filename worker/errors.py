@@ -30,7 +30,8 @@ MAX_BYTES = 1 << 24
 """Most bytes of a small file that the user names, and of any device: a wrong name may be that of one without an end."""
 FIFO_SECONDS = 10
 TOO_MANY_FILES = errno.EMFILE, errno.ENFILE
-DISK_FULL = errno.ENOSPC, errno.EDQUOT
+DISK_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+"""No more can be written: the disk, the user's quota or the limit of a file's size (`ulimit -f`) is reached."""
 NO_MORE_THREADS = "this process cannot start more threads: raise its limit (ulimit -u, TasksMax=, pids.max)"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
@@ -20,8 +21,12 @@ NO_ROW = "a row is a dict or a list of numbers, not of the type {}"
 """Sentence about what was given as a row."""
 IN_ORDER = "its columns are taken in the model's order"
 """What happens to a table if only it or only the model has names."""
-NO_NUMBERS = str, bytes, np.datetime64, np.timedelta64
+TIMES = np.datetime64, np.timedelta64
+"""Types of times that numpy turns into numbers."""
+NO_NUMBERS = str, bytes, *TIMES
 """Types that `float` may take for numbers."""
+TIME_COLUMN = re.compile("date|time|duration", re.IGNORECASE)
+"""How the names of the types of columns begin that hold times, in pandas, polars and Arrow."""
 
 
 class Columns:
@@ -215,15 +220,16 @@ def matrix(X: Any) -> Array:
         raise ValueError("X is a list of dicts: learn them one by one with learn_one")
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: fill them in first, as X.filled(0) does")
+    _require_no_times(X)
     found = np.asarray(X)
-    is_object = found.dtype.kind == "O"
-    if found.dtype.kind in "US" or (is_object and any(isinstance(one, str | bytes) for one in found.flat)):
+    types = set(map(type, found.flat)) if found.dtype.kind == "O" else {found.dtype.type}
+    if any(issubclass(one, str | bytes) for one in types):
         raise ValueError(f"X holds text, not numbers{_where(found, X)}")
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: features are real numbers")
     try:
-        if found.dtype.kind in "mM":  # numpy would count nanoseconds
-            raise TypeError(f"{found.dtype} is a time")
+        if time := next((one for one in types if issubclass(one, TIMES)), None):  # numpy would count nanoseconds
+            raise TypeError(f"{time.__name__} is a time")
         values = found.astype(np.float64, copy=False)
     except OverflowError:
         raise ValueError("X holds an integer that is too large for a float64") from None
@@ -234,6 +240,15 @@ def matrix(X: Any) -> Array:
         hint = " Reshape your data: X[None] is one row, X[:, None] one feature." if values.ndim == 1 else ""
         raise ValueError(f"X is a table with rows and columns, not an array of {values.ndim} dimensions.{hint}")
     return values
+
+
+def _require_no_times(X: Any) -> None:
+    """Require that no column of a data frame holds times: beside numbers, polars counts their units."""
+    for name in names_of(X) or ():
+        column = X[name]
+        kind = str(getattr(column, "dtype", getattr(column, "type", "")))
+        if TIME_COLUMN.match(kind):
+            raise TypeError(f"X holds values that are not numbers: the type {kind}, a time (feature {name!r})")
 
 
 def number_in(value: Any) -> float | None:

@@ -374,6 +374,7 @@ def test_a_challenger_can_be_relearned_from_an_offset(kafka: str) -> None:
 def test_the_commands_report_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
     scenario = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(scenario, 0, 200, *PLAIN)
+    assert models(scenario, "show").stdout.endswith("  adopted by the partition\n")
     done = models(scenario, *ADD, "--from", LEARNER)
     assert (done.code, "not both" in done.stderr) == (2, True), done
     change(scenario, *ADD)

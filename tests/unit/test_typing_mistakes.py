@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,19 @@ def test_full_disk_is_reported_in_a_sentence_that_names_the_file() -> None:
             command = [sys.executable, "-m", "driftway", word]
             ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=buffered, check=False)
         assert (ended.returncode, ended.stderr) == (1, b"driftway: cannot write: No space left on device\n")
+
+
+def test_limit_of_the_size_of_files_is_reported_in_a_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "driftway", "evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "scores.jsonl"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)),  # noqa: PLW1509
+        cwd=tmp_path,
+        env=clean_environment(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "driftway: cannot write scores.jsonl: File too large\n")
 
 
 def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:

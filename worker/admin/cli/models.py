@@ -78,14 +78,14 @@ def show(as_json: bool, **given: Any) -> None:
         when = "its first event" if one.committed is None else place
         click.echo(f"  partition {one.partition} has plan {one.plan} and adopts plan {group.newest.number} at {when}")
     if not behind:
-        click.echo(f"  taken by {all_partitions(len(group.partitions))}")
+        click.echo(f"  adopted by {all_partitions(len(group.partitions))}")
 
 
 @models.command()
 @group_options()
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
 def history(as_json: bool, **given: Any) -> None:
-    """List all plans, oldest first, with the offset at which each partition took them.
+    """List all plans, oldest first, with the offset at which each partition adopted them.
 
     The output of --json is the input of `driftway evaluate --plan FILE`.
 
