@@ -26,8 +26,9 @@ def change_options(command: F) -> F:
     command = click.option(
         "--at-time",
         type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
-        help="Apply the plan in every partition at the first record of this time or later (UTC, unless it has an "
-        "offset).",
+        metavar="TIME",
+        help="Apply the plan in every partition at the first record of this time or later: 2026-11-01T00:00:00Z (UTC, "
+        "unless it has an offset).",
     )(command)
     command = click.option(
         "--at",
