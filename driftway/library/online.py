@@ -15,6 +15,8 @@ from driftway.learners.metrics.calibrator import Calibrator
 Array = NDArray[np.float64]
 ROWS = 256
 """Rows that are held back at most."""
+INTERRUPT_ROWS = 10_000
+"""Rows of a table for one call of the kernel: only between two calls does Ctrl-C have an effect."""
 
 
 class OnlineLearner:
@@ -78,10 +80,13 @@ class OnlineLearner:
         """Predict each row, then learn it; return the scores, f8[n, k], and the probabilities as `predict_batch`."""
         self._settle()
         score = np.empty((len(X), self._learner.n_scores))
-        self._learner.predict_then_update(X, y, score)
-        if self._calibrator is None:
-            return score, np.zeros(0, np.int64)
-        return score, self._calibrator.calibrate(score, y)
+        millionths = np.zeros(0 if self._calibrator is None else len(X), np.int64)
+        for begin in range(0, len(X), INTERRUPT_ROWS):
+            rows = slice(begin, begin + INTERRUPT_ROWS)
+            self._learner.predict_then_update(X[rows], y[rows], score[rows])
+            if self._calibrator is not None:
+                millionths[rows] = self._calibrator.calibrate(score[rows], y[rows])
+        return score, millionths
 
     def predict_batch(self, X: Array) -> tuple[Array, NDArray[np.int64]]:
         """Return the scores of rows, f8[n, k], and the probabilities of the classes predicted in millionths, i8[n]."""

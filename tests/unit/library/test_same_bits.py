@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import driftway as dw
 from driftway.learners.metrics.calibrator import Calibrator
 from driftway.learners.spec import Spec
+from driftway.library.online import INTERRUPT_ROWS
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.warm_start import FROZEN
@@ -49,6 +51,34 @@ def test_learning_row_by_row_equals_one_batch(learner: str) -> None:
             found = model.predict_proba_one(x)
             assert found[int(score[t, 0] >= 0.0)] == pytest.approx(sure[t] / 1e6, abs=1e-12)
         model.learn_one(x, int(y))
+
+
+def test_an_interrupt_stops_a_long_table_between_two_of_its_rows() -> None:
+    """What was learned until then equals the same rows learned in one call."""
+    rows, y = np.tile(X, (4_000, 1)), np.tile(Y, 4_000)
+    model = dw.create("arow").fit(rows[:10], y[:10])
+    learner = model.learned()[1].learner
+    before = learner.state.memory.tobytes()
+
+    def interrupt(*_: object) -> None:
+        if learner.state.memory.tobytes() != before:
+            raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(rows, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+    stopped = learner.state.memory.tobytes()
+    other, at = dw.create("arow").fit(rows[:10], y[:10]), 0
+    while other.learned()[1].learner.state.memory.tobytes() != stopped:
+        other.partial_fit(rows[at : at + INTERRUPT_ROWS], y[at : at + INTERRUPT_ROWS])
+        at += INTERRUPT_ROWS
+    assert 0 < at < len(rows)
 
 
 def test_regression_row_by_row_equals_one_batch() -> None:
