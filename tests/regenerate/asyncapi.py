@@ -234,9 +234,14 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
 
 
+KEYS_OF_EVENTS = "any", "that of the event"
+"""What is said of keys that a record may be without."""
+
+
 def message(name: str, title: str, key: str, payload: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return a message; `key` says what the key of its record is."""
-    binding = {"kafka": {"key": {"type": "string", "description": key}, "bindingVersion": "0.5.0"}}
+    kind = ["string", "null"] if key in KEYS_OF_EVENTS else "string"
+    binding = {"kafka": {"key": {"type": kind, "description": key}, "bindingVersion": "0.5.0"}}
     return {"name": name, "title": title, "payload": dict(payload), "bindings": binding, **more}
 
 
@@ -244,11 +249,13 @@ def messages() -> dict[str, dict[str, Any]]:
     """Return name -> message."""
     json_kind, binary = ({"contentType": CONTENT_TYPES[form].decode()} for form in (JSON, PACKED))
     raw = {"type": "string", "format": "binary"}
+    as_it_came = {**raw, "type": ["string", "null"]}
 
     def reference(name: str) -> dict[str, Any]:
         return {"schemaFormat": JSON_FORMAT, "schema": {"$ref": f"#/components/schemas/{name}"}}
 
-    of_event, as_cloud_event = "that of the event", {"headers": cloud_event_schema()}
+    any_key, of_event = KEYS_OF_EVENTS
+    as_cloud_event = {"headers": cloud_event_schema()}
     avro = {
         f"{kind}PredictionInAvro": message(
             "Prediction",
@@ -272,7 +279,7 @@ def messages() -> dict[str, dict[str, Any]]:
         for kind in KINDS
     }
     return {
-        "event": message("Event", "an event", "any", reference("event"), **json_kind),
+        "event": message("Event", "an event", any_key, reference("event"), **json_kind),
         "label": message("Label", "the label of an earlier event", of_event, reference("label"), **json_kind),
         "prediction": message(
             "Prediction", "a prediction", of_event, reference("prediction"), **json_kind, **as_cloud_event
@@ -289,7 +296,7 @@ def messages() -> dict[str, dict[str, Any]]:
             "AccuracyPoint", "one in regression", "LEARNER/PARTITION", reference("accuracyOfNumbers"), **json_kind
         ),
         "rejection": message(
-            "Rejection", "an event or label as it came", of_event, raw, headers=headers_schema(), **binary
+            "Rejection", "an event or label as it came", of_event, as_it_came, headers=headers_schema(), **binary
         ),
         "alarm": message("DriftAlarm", "a drift", "DETECTOR/PARTITION", reference("alarm"), **json_kind),
         "share": message("ExchangeRecord", "what partitions share", "PARTITION/SLOT", reference("share"), **json_kind),

@@ -106,6 +106,14 @@ def test_records_of_other_settings_fit(learners: tuple[str, ...], more: dict[str
         said.validate({name: (value or b"").decode() for name, value in record_of(bad, "EVENTS", 3, "", form).headers})
 
 
+def test_a_rejected_tombstone_and_an_event_without_a_key_are_as_described() -> None:
+    said = described()["components"]["messages"]
+    assert Draft7Validator(said["rejection"]["payload"]).is_valid(None)
+    for name in ("event", "label", "prediction", "packedPrediction", "rejection"):
+        assert Draft7Validator(said[name]["bindings"]["kafka"]["key"]).is_valid(None), name
+    assert not Draft7Validator(said["plan"]["bindings"]["kafka"]["key"]).is_valid(None)
+
+
 def test_records_of_shared_models_fit() -> None:
     found = [value for log in Group(replace(SETTINGS, share=GOSSIP), 3).run().topic for value in log]
     assert len(found) > 20
