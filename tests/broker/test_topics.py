@@ -27,6 +27,7 @@ def test_topics_create_creates_all_topics_and_topics_check_passes(kafka: str, to
         0,
         f"5 topics of {topic} are set up as expected\n",
     )
+    assert topics("check", kafka, topic) == (0, f"1 topic of {topic} is set up as expected\n")
     again = topics("create", kafka, topic, "--group", group)
     assert again[0] == 0
     assert "created" not in again[1]

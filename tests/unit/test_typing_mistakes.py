@@ -129,15 +129,15 @@ def test_full_disk_is_reported_in_a_sentence_that_names_the_file() -> None:
 
 def test_limit_of_the_size_of_files_is_reported_in_a_sentence(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "driftway", "evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "scores.jsonl"],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)),  # noqa: PLW1509
+        [sys.executable, "-m", "driftway", "evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "big.jsonl"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)),
         cwd=tmp_path,
         env=clean_environment(PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (1, "driftway: cannot write scores.jsonl: File too large\n")
+    assert (done.returncode, done.stderr) == (1, "driftway: cannot write big.jsonl: File too large\n")
 
 
 def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:

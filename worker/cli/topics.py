@@ -127,7 +127,8 @@ def check(
     wrong += [one.sentence for one in wrong_settings(bootstrap, passthrough, there)]
     if wrong:
         raise Failure("; ".join(wrong))
-    click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
+    right = plural(len(plan), f"topic of {input_topic} is", f"topics of {input_topic} are")
+    click.echo(f"{right} set up as expected", err=True)
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, outputs: str, **more: Any) -> Plan:
