@@ -16,8 +16,8 @@ from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import commit_record_key
 from tests.broker.test_log_decides import BAD, SECONDS, Forger, outputs_of, require_audited, require_in_order
-from tests.broker.test_policies import learn, learned, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit, snapshots
+from tests.broker.test_policies import EVERY_COMMIT, last_commit, learn, learned, require_same
+from tests.broker.test_snapshot_damage import snapshots
 from tests.support.brokers import own_broker
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, read_all

@@ -23,8 +23,18 @@ from driftway.worker.state.changelog.snapshot_pointer import Pointer
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.wire.columns import ListColumn
-from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, last_commit, snapshots
+from tests.broker.test_policies import (
+    EVERY_COMMIT,
+    commit,
+    delete_before,
+    last_commit,
+    learn,
+    learned,
+    predicted,
+    refused,
+    require_same,
+)
+from tests.broker.test_snapshot_damage import NEVER, snapshots
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario

@@ -19,8 +19,17 @@ from tests.broker.test_log_decides import (
     require_in_order,
     without,
 )
-from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit
+from tests.broker.test_policies import (
+    EVERY_COMMIT,
+    commit,
+    delete_before,
+    last_commit,
+    learn,
+    learned,
+    predicted,
+    refused,
+    require_same,
+)
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import committed_offset
 from tests.support.selection import slow_but

@@ -27,8 +27,8 @@ from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
-from tests.broker.test_policies import CANNOT_RESTORE, commit, delete_before, learn, refused
-from tests.broker.test_snapshot_damage import flipped, last_commit
+from tests.broker.test_policies import CANNOT_RESTORE, commit, delete_before, last_commit, learn, refused
+from tests.broker.test_snapshot_damage import flipped
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all

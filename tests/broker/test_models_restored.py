@@ -23,8 +23,8 @@ from tests.broker.test_models import (
     require_expected,
 )
 from tests.broker.test_models_relearned import damage
-from tests.broker.test_policies import commit, delete_before, learn, refused
-from tests.broker.test_snapshot_damage import flipped, last_commit, newest_chunks, replaced
+from tests.broker.test_policies import commit, delete_before, last_commit, learn, refused
+from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway

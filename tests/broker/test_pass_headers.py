@@ -21,7 +21,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders, passed_headers
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, last_commit
+from tests.broker.test_policies import EVERY_COMMIT, last_commit
 from tests.support.audit import placed_score
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique

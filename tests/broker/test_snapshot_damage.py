@@ -23,19 +23,20 @@ from tests.broker.test_policies import (
     EARLIEST,
     commit,
     delete_before,
+    last_commit,
     learn,
     learn_and_kill,
     learned,
+    learned_and_killed,
     predicted,
     refused,
 )
 from tests.broker.test_policies import NO_SNAPSHOTS as NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, truncate
+from tests.support.kafka import await_until, committed_offset, produce, read_all, truncate
 from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
-EVERY_COMMIT = ("--snapshot-rows", "1")
 LONG = ("--metric-window", "500000")
 """Creates two megabytes of state, so three chunks."""
 
@@ -46,21 +47,7 @@ def snapshots(scenario: FaultScenario) -> str:
 
 def new_scenario(kafka: str, *more: str) -> FaultScenario:
     """A scenario with a snapshot at 400 (and perhaps before), learned up to 700."""
-    scenario = FaultScenario(kafka, partitions=1, rows=1000)
-    create_topic(kafka, snapshots(scenario), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
-    learn(scenario, 0, 400, *EVERY_COMMIT, *more)
-    learn_and_kill(scenario, 400, 700, *more)
-    offset, pointer = last_commit(scenario)
-    assert (offset, pointer.state_offset) == (700, 400)
-    return scenario
-
-
-def last_commit(scenario: FaultScenario) -> tuple[int, Pointer]:
-    """The committed offset and its pointer."""
-    offset, metadata = committed_offset(scenario.bootstrap, scenario.group, scenario.topic)
-    pointer = Pointer.parse(metadata)
-    assert pointer is not None, metadata
-    return offset, pointer
+    return learned_and_killed(kafka, 400, 700, *more)
 
 
 def newest_chunks(scenario: FaultScenario) -> list[bytes]:

@@ -18,6 +18,7 @@ from driftway.worker.stream.task.restoring import last_commit
 from driftway.worker.stream.task.restoring.restore import restore
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from tests.broker.test_policies import (
+    EVERY_COMMIT,
     REPLAY,
     RESET,
     delete_before,
@@ -28,7 +29,7 @@ from tests.broker.test_policies import (
     require_audit,
     require_same,
 )
-from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
+from tests.broker.test_snapshot_damage import NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset, empty
 from tests.support.selection import slow_but
