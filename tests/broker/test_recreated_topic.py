@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -41,6 +42,14 @@ def recreate(scenario: FaultScenario, rows: int) -> None:
     """Delete the input, create it again, and write the next rows to it."""
     empty(scenario.bootstrap, scenario.topic, scenario.partitions)
     produce(scenario.bootstrap, scenario.topic, scenario.events[0][OLD : OLD + rows])
+
+
+@contextmanager
+def frozen(worker: Driftway) -> Iterator[None]:
+    """Freeze a worker while its topic is recreated: it ends if it asks for the topic while there is none."""
+    worker.freeze()
+    yield
+    worker.thaw()
 
 
 def offsets(scenario: FaultScenario) -> list[int]:
@@ -99,7 +108,8 @@ def test_an_input_recreated_under_a_running_worker_is_read_from_its_start(kafka:
         worker.await_text("running")
         scenario.fill(0, OLD)
         await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
-        recreate(scenario, rows)
+        with frozen(worker):
+            recreate(scenario, rows)
         await_until(lambda: len(offsets(scenario)) >= OLD + rows, 90, "the new rows are predicted")
         worker.terminate()
         assert worker.wait() == 0, worker.summary()
@@ -127,7 +137,8 @@ def test_a_running_worker_without_the_option_stops_with_the_reason(kafka: str) -
         worker.await_text("running")
         scenario.fill(0, OLD)
         await_until(lambda: len(offsets(scenario)) == OLD, 60, "the old rows are predicted")
-        recreate(scenario, OLD)
+        with frozen(worker):
+            recreate(scenario, OLD)
         assert worker.wait(90) == CANNOT_RESTORE, worker.summary()
         assert "was deleted and recreated" in worker.stderr
     assert len(offsets(scenario)) == OLD
@@ -140,7 +151,8 @@ def test_each_partition_of_a_recreated_input_is_predicted_from_its_start(kafka: 
         worker.await_text("running")
         scenario.fill(0, 100)
         await_until(lambda: len(offsets(scenario)) == 300, 60, "the old rows are predicted")
-        empty(kafka, scenario.topic, 3)
+        with frozen(worker):
+            empty(kafka, scenario.topic, 3)
         for partition, count in enumerate((100, 0, 30)):
             produce(kafka, scenario.topic, scenario.events[partition][100 : 100 + count], partition)
         await_until(lambda: len(offsets(scenario)) >= 430, 90, "the new rows are predicted")
