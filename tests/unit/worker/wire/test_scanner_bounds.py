@@ -11,7 +11,7 @@ import pytest
 from tests.meta.sources import ROOT
 from tests.support.examples import THOROUGH, thorough
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1000)
 
 SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
 EXAMPLES = (f"--hypothesis-profile={THOROUGH}",) if thorough() else ()
@@ -37,7 +37,7 @@ def run(config: pytest.Config, *arguments: str) -> subprocess.CompletedProcess[s
         env=environment(config),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
 

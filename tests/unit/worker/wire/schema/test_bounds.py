@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.worker.wire.test_scanner_bounds import run
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(1000), pytest.mark.slow]
 
 SUITES = ("fields", "shapes"), ("words", "debezium"), ("convert", "times")
 
