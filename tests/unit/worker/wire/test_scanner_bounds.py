@@ -14,6 +14,8 @@ from tests.support.examples import THOROUGH, thorough
 pytestmark = pytest.mark.timeout(1000)
 
 SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
+PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--timeout=900")
+"""The first test compiles all kernels, which takes minutes on a busy machine."""
 EXAMPLES = (f"--hypothesis-profile={THOROUGH}",) if thorough() else ()
 
 WITHOUT_SPARE_BYTES = """
@@ -44,7 +46,7 @@ def run(config: pytest.Config, *arguments: str) -> subprocess.CompletedProcess[s
 
 @pytest.mark.random_cases
 def test_scanner_stays_inside_its_text(pytestconfig: pytest.Config) -> None:
-    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *EXAMPLES, *SUITE)
+    done = run(pytestconfig, *PYTEST, *EXAMPLES, *SUITE)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
 
