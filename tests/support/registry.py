@@ -31,7 +31,7 @@ from driftway.worker.errors import Failure
 from tests.support.secured_kafka import free_port
 
 APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
-START_SECONDS = 120
+START_SECONDS = 240
 BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}
 """Setting of serialisers: the default strategy needs an endpoint that only Confluent's cloud has."""
 
