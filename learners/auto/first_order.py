@@ -9,7 +9,7 @@ from driftway.learners.contract import Array, fragment, kernel
 from driftway.learners.multiclass.gradient_descent import softmax_steps
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.vectors import axpy, dot
+from driftway.learners.numeric.vectors import axpy, dot, four_dots
 
 NAMES = "logistic", "passive_aggressive", "sigmoid_slow", "sigmoid_fast"
 EXPERTS = len(NAMES)
@@ -30,8 +30,10 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
     C, K = weight.shape[0] // EXPERTS, raw.shape[1]
     for m in range(EXPERTS):
         raw[first + m, 0] = 0.0
-        for c in range(C):
-            raw[first + m, K - C + c] = dot(weight[m * C + c], x)
+    for c in range(C):
+        scores = four_dots(weight[c], weight[C + c], weight[2 * C + c], weight[3 * C + c], x)
+        for m in range(EXPERTS):
+            raw[first + m, K - C + c] = scores[m]
     return first + EXPERTS
 
 

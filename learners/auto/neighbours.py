@@ -11,8 +11,8 @@ NAMES = "nearest", "nearest_five"
 EXPERTS = len(NAMES)
 WINDOW = 512
 NEAREST = 5
-BLOCK = 16
-"""Rows that are skipped together if none of them is near."""
+LANES = 64
+"""Slots i, i + 64, i + 128 and so on are a lane. The least distances of several lanes are computed at a time."""
 
 
 class NearestNeighbours(NamedTuple):
@@ -22,39 +22,63 @@ class NearestNeighbours(NamedTuple):
     label: Array = field("f8[W]", "their classes or targets", largest="K - 1")
     taken: Counts = field("i8[1]", "labelled rows so far; row t stands at t mod W")
     distance: Array = scratch("f8[W]", "squared distances from the row")
-    least: Array = scratch("f8[5]", "the least of them, in ascending order; inf where there are fewer rows")
+    in_lane: Array = scratch("f8[64]", "the least of them in each lane")
+    lane: Counts = scratch("i8[64]", "lanes that may have one of the nearest rows")
+    candidate: Counts = scratch("i8[W]", "rows that may be one of them")
+    least: Array = scratch("f8[5]", "the least distances, in ascending order; inf where there are fewer rows")
     who: Array = scratch("f8[5]", "labels of the nearest")
 
 
 @kernel
 def search(near: NearestNeighbours, x: Array) -> None:
     """Find the nearest rows; ties go to the lower slot. Shapes: x f8[n or more]."""
-    distance, W = near.distance, near.label.shape[0]
+    distance, lane, candidate, W = near.distance, near.lane, near.candidate, near.label.shape[0]
     n = min(near.taken[0], W)
     squared_distances(x, near.column, n, distance)
     for i in range(n, W):
         distance[i] = math.inf
+    limit, lanes, candidates = limit_of(near), 0, 0
+    # Both loops write each number, and count it only if it is wanted: branches would be guessed wrongly.
+    for i in range(LANES):
+        lane[lanes] = i
+        lanes += int(near.in_lane[i] <= limit)
+    for start in range(0, W, LANES):
+        for place in range(lanes):
+            candidate[candidates] = start + lane[place]
+            candidates += int(distance[start + lane[place]] <= limit)
     for place in range(NEAREST):
         near.least[place] = math.inf
-    for start in range(0, W, BLOCK):
-        hit, furthest = False, near.least[NEAREST - 1]
-        for i in range(start, start + BLOCK):
-            hit |= distance[i] < furthest
-        if hit:
-            for i in range(start, start + BLOCK):
-                insert(near, i)
+    for place in range(candidates):
+        insert(near, candidate[place])
+
+
+@kernel
+def limit_of(near: NearestNeighbours) -> float:
+    """Write the least distance of each lane; return a distance that at least `NEAREST` rows do not exceed."""
+    distance, in_lane, limit = near.distance, near.in_lane, 0.0
+    for i in range(LANES):
+        in_lane[i] = distance[i]
+    for start in range(LANES, distance.shape[0], LANES):
+        for i in range(LANES):
+            in_lane[i] = min(in_lane[i], distance[start + i])
+    for first in range(NEAREST):
+        least = in_lane[first]
+        for i in range(first + NEAREST, LANES, NEAREST):
+            least = min(least, in_lane[i])
+        limit = max(limit, least)
+    return limit
 
 
 @fragment
 def insert(near: NearestNeighbours, i: int) -> None:
     """Insert row i into the nearest rows if it is one of them."""
-    least, who, d = near.least, near.who, near.distance[i]
-    if d < least[NEAREST - 1]:
-        place = NEAREST - 1
-        while place > 0 and least[place - 1] > d:
-            least[place], who[place] = least[place - 1], who[place - 1]
-            place -= 1
-        least[place], who[place] = d, near.label[i]
+    least, who = near.least, near.who
+    if near.distance[i] < least[NEAREST - 1]:
+        least[NEAREST - 1], who[NEAREST - 1] = near.distance[i], near.label[i]
+        for place in range(NEAREST - 1, 0, -1):
+            before, label, d, own = least[place - 1], who[place - 1], least[place], who[place]
+            least[place - 1], who[place - 1] = (d, own) if d < before else (before, label)
+            least[place], who[place] = (before, label) if d < before else (d, own)
 
 
 @kernel

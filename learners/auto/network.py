@@ -18,7 +18,7 @@ from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.multiclass.gradient_descent import softmax_steps
 from driftway.learners.numeric.random import Words, normal, randint, seed
-from driftway.learners.numeric.vectors import axpy, dot
+from driftway.learners.numeric.vectors import add_multiples, axpy, dot
 
 NAMES = ("network",)
 UNITS = 32
@@ -106,9 +106,7 @@ def predict(network: Network) -> None:
     for u in range(U):
         unit[u] = 0.0
     unit[U] = 1.0
-    for j in range(inputs.shape[0]):
-        if inputs[j] != 0.0:
-            axpy(unit, network.hidden[j], inputs[j])
+    add_multiples(unit, network.hidden, inputs)
     for u in range(U):
         unit[u] = max(unit[u], LEAK * unit[u])
     for o in range(network.says.shape[0]):

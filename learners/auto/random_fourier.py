@@ -11,6 +11,7 @@ import numpy as np
 
 from driftway.learners.contract import Array, field, fragment, kernel, scratch
 from driftway.learners.numeric.random import Words, normal, seed, uniform
+from driftway.learners.numeric.vectors import add_multiples
 
 WAVES = 128
 WIDEST = 0.5
@@ -44,10 +45,7 @@ def transform(waves: FourierFeatures, x: Array) -> None:
     wave, phase = waves.wave, waves.phase
     for i in range(wave.shape[0]):
         wave[i] = phase[i]
-    for j in range(waves.frequency.shape[0]):
-        row, value = waves.frequency[j], x[j]
-        for i in range(wave.shape[0]):
-            wave[i] += row[i] * value
+    add_multiples(wave, waves.frequency, x)
     for i in range(wave.shape[0]):
         wave[i] = cosine(wave[i])
 

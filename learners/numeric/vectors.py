@@ -32,6 +32,21 @@ def dots(a: Array, b: Array, x: Array) -> tuple[float, float]:
 
 
 @fragment
+def four_dots(a: Array, b: Array, c: Array, d: Array, x: Array) -> tuple[float, float, float, float]:
+    """`dot` of each of four rows with x in one pass, with the same bits; the four sums run in parallel.
+
+    Shapes: a, b, c, d f8[n], x f8[n].
+    """
+    of_a = of_b = of_c = of_d = 0.0
+    for j in range(x.shape[0]):
+        of_a += a[j] * x[j]
+        of_b += b[j] * x[j]
+        of_c += c[j] * x[j]
+        of_d += d[j] * x[j]
+    return of_a, of_b, of_c, of_d
+
+
+@fragment
 def axpy_guarded(weight: Array, x: Array, step: float) -> bool:
     """Add step * x to `weight`, or leave it unchanged and return False if any coordinate would overflow.
 
@@ -54,6 +69,24 @@ def axpy(weight: Array, x: Array, step: float) -> None:
     """As `axpy_guarded`, with the same bits, for steps that cannot overflow. Shapes: weight f8[d], x f8[d]."""
     for j in range(x.shape[0]):
         weight[j] += step * x[j]
+
+
+@fragment
+def add_multiples(total: Array, rows: Array, x: Array) -> None:
+    """`axpy` to `total` of each row by its number in x, in order, with the same bits; four rows in each pass.
+
+    Zeros add nothing, since rows are finite. Shapes: total f8[m or more], rows f8[n, m], x f8[n or more].
+    """
+    n, m = rows.shape
+    for j in range(0, n - 3, 4):
+        row_0, row_1, row_2, row_3 = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        if x_0 != 0.0 or x_1 != 0.0 or x_2 != 0.0 or x_3 != 0.0:
+            for i in range(m):
+                total[i] = total[i] + row_0[i] * x_0 + row_1[i] * x_1 + row_2[i] * x_2 + row_3[i] * x_3
+    for j in range(n - n % 4, n):
+        if x[j] != 0.0:
+            axpy(total, rows[j], x[j])
 
 
 @fragment

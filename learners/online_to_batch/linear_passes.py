@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Learner, ParameterError, fragment, kernel
-from driftway.learners.numeric.vectors import axpy_guarded
+from driftway.learners.numeric.vectors import axpy_guarded, four_dots
 from driftway.learners.online_to_batch.training_passes import CompiledPasses, loops
 from driftway.learners.online_to_batch.training_set import TrainingSet
 from driftway.learners.online_to_batch.working_set import Ids
@@ -59,18 +59,6 @@ def weights_of(learner: Learner, procedure: str) -> Array:
     if learner.name != "perceptron" or learner.width == learner.n_features:
         raise ParameterError(f"{procedure} averages weights: its learner must be perceptron, with its intercept")
     return learner.state["weight"]
-
-
-@fragment
-def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, float, float, float]:
-    """`dot` of w with each of four rows, bit for bit. Shapes: a f8[d], b f8[d], c f8[d], d f8[d], w f8[d]."""
-    of_a = of_b = of_c = of_d = 0.0
-    for j in range(w.shape[0]):
-        of_a += w[j] * a[j]
-        of_b += w[j] * b[j]
-        of_c += w[j] * c[j]
-        of_d += w[j] * d[j]
-    return of_a, of_b, of_c, of_d
 
 
 @fragment

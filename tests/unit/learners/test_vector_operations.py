@@ -9,7 +9,7 @@ import pytest
 
 from driftway import learners
 from driftway.learners.numeric.symmetric import NARROW, downdate, matvec
-from driftway.learners.numeric.vectors import axpy_guarded, axpy_guarded_pair, dot
+from driftway.learners.numeric.vectors import add_multiples, axpy_guarded, axpy_guarded_pair, dot, four_dots
 from tests.conformance.checks import scores
 from tests.support.oracle.baselines import NoChange
 from tests.support.oracle.protocol import inner, run
@@ -30,6 +30,25 @@ def test_matrix_times_row_has_the_bits_of_sums_taken_in_order(d):
         expected = [inner(P[i], row) for i in range(d)]
         assert k.tobytes() == np.array(expected).tobytes()
         assert got == inner(row, expected) == dot(row, k)
+
+
+@pytest.mark.parametrize("d", [1, 4, 7, 9, 40])
+def test_four_products_have_the_bits_of_one_after_the_other(d):
+    rng = np.random.default_rng(d)
+    a, b, c, e, x = rng.standard_normal((5, d))
+    assert four_dots(a, b, c, e, x) == (inner(a, x), inner(b, x), inner(c, x), inner(e, x))
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 6, 9, 40])
+def test_multiples_of_rows_are_added_in_order(n):
+    rng = np.random.default_rng(n)
+    rows, x, total = rng.standard_normal((n, 5)), rng.standard_normal(n + 1), rng.standard_normal(6)
+    for row in (x, np.where(rng.random(n + 1) < 0.8, 0.0, x)):
+        expected = total.copy()
+        for multiple, number in zip(rows, row, strict=False):
+            expected[:5] += number * multiple
+        add_multiples(total, rows, row)
+        assert total.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("d", [1, 4, 7, 9, 40])
