@@ -20,14 +20,14 @@ from driftway.learners.auto import (
 from driftway.learners.auto.bounds import clip_row
 from driftway.learners.auto.budget import affordable
 from driftway.learners.auto.bulk import Bulk, follow, spread_out
-from driftway.learners.auto.forests import class_forest, of_classes
-from driftway.learners.auto.forests.of_classes import ClassForests
-from driftway.learners.auto.forests.usage import PATIENCE, with_forests
+from driftway.learners.auto.forests import class_forest
 from driftway.learners.auto.label_history import LabelHistory
 from driftway.learners.auto.mixing import SUREST, MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
+from driftway.learners.auto.second_mixture import for_classes
+from driftway.learners.auto.second_mixture.usage import PATIENCE, with_second_mixture
 from driftway.learners.auto.second_order import Filters
 from driftway.learners.auto.single_values import class_values
 from driftway.learners.auto.single_values.class_values import ClassValues
@@ -70,7 +70,7 @@ class ClassificationState(NamedTuple):
     bells: Any = part(DiagonalGaussians, "experts by naive Bayes")
     near: Any = part(NearestNeighbours, "experts by neighbours")
     mixing: Any = part(MixingState, "what makes one judgement of all those above")
-    forests: Any = part(ClassForests, "forests, a network, and what adds them to that judgement")
+    second: Any = part(for_classes.SecondClassMixture, "forests, a network, and what adds them to that judgement")
     values: Any = part(ClassValues, "expert on single values, and what adds it to all others")
     bulk: Any = part(Bulk, "where most values of the features are")
     clipped: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
@@ -86,12 +86,12 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
         (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
         (neighbours.WINDOW * n, 1.0),
-        (class_forest.cost(n, K) * of_classes.FORESTS, FORESTS_WORTH),
+        (class_forest.cost(n, K) * for_classes.FORESTS, FORESTS_WORTH),
         (network.cost(n + 1, C), NETWORK_WORTH),
         (class_values.cost(n, C), VALUES_WORTH),
     )
     asked = ClassificationNumbers(with_waves, filters, near, forests, with_network and forests, values)
-    second = of_classes.FORESTS * asked.forests + asked.network
+    second = for_classes.FORESTS * asked.forests + asked.network
     E = len(names(asked)) - second - class_values.EXPERTS * asked.values
     R, H = label_history.contexts(K)
     sizes: Sizes = {
@@ -108,7 +108,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "E": E,
         "M": 2 * E,
         "o": label_history.EXPERTS + C * (E + second + 2 * asked.values),
-        **of_classes.sizes(n, K, asked.forests, asked.network),
+        **for_classes.sizes(n, K, asked.forests, asked.network),
         **class_values.sizes(n, C, asked.values),
     }
     return UpdateRule(
@@ -127,7 +127,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
 
 def separate_calls(p: ClassificationNumbers, memory: ClassificationState) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
-    return (teach, 0, p, memory), *(of_classes.separate_calls(memory.forests) if p.forests else ())
+    return (teach, 0, p, memory), *(for_classes.separate_calls(memory.second) if p.forests else ())
 
 
 def begin(state: State, seed: int) -> None:
@@ -138,14 +138,14 @@ def begin(state: State, seed: int) -> None:
     np.fill_diagonal(state["mixing.P"], mixing.FIRST)
     for P in state["filters.P"]:
         np.fill_diagonal(P, second_order.FIRST)
-    for name in ("forests.mixing", "forests.alone", "values.mixing"):
+    for name in ("second.mixing", "second.alone", "values.mixing"):
         for field_name in ("weight", "share"):
             state[f"{name}.{field_name}"][:1] = 1.0  # the score of the mixture before it, as it is
         np.fill_diagonal(state[f"{name}.P"], mixing.FIRST)
-    state["forests.usage.fails"][0] = PATIENCE - 3
-    for place, name in enumerate(ClassForests._fields[: of_classes.FORESTS]):
-        seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
-    network.begin(state, "forests.network", (seed + 1 + of_classes.FORESTS) % 2**64)
+    state["second.usage.fails"][0] = PATIENCE - 3
+    for place, name in enumerate(for_classes.SecondClassMixture._fields[: for_classes.FORESTS]):
+        seed_words(state[f"second.{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
+    network.begin(state, "second.network", (seed + 1 + for_classes.FORESTS) % 2**64)
     waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
 
 
@@ -154,13 +154,13 @@ def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
     found += second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
-    found += of_classes.NAMES * asked.forests + network.NAMES * asked.network
+    found += for_classes.NAMES * asked.forests + network.NAMES * asked.network
     return found + class_values.NAMES * asked.values
 
 
 def shares(asked: ClassificationNumbers, state: State) -> Array:
     """Return each expert's share in the score, in the order of `names`; they sum to 1."""
-    found = with_forests(state["mixing.share"], state) if asked.forests else state["mixing.share"]
+    found = with_second_mixture(state["mixing.share"], state) if asked.forests else state["mixing.share"]
     return class_values.with_values(found, state) if asked.values else found
 
 
@@ -184,7 +184,7 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
         neighbours.vote(memory.near, raw, e)
     mix(memory.mixing, memory.S, SUREST)
     if p.forests:
-        of_classes.add(memory.forests, memory.bulk, memory.clipped, z, memory.S)
+        for_classes.add(memory.second, memory.bulk, memory.clipped, z, memory.S)
     if p.values:
         class_values.add(memory.values, x, z, memory.S)
 
@@ -199,8 +199,8 @@ def learn(
         class_values.learn(memory.values, memory.z, S, y)
         S = memory.values.before
     if p.forests:
-        update_mixing(memory.mixing, memory.forests.first, y, False)
-        of_classes.learn(memory.forests, S, y)
+        update_mixing(memory.mixing, memory.second.first, y, False)
+        for_classes.learn(memory.second, S, y)
     else:
         update_mixing(memory.mixing, S, y, False)
     label_history.update(y, memory.history)
@@ -230,7 +230,7 @@ def cache_prediction(cached_prediction: Array, p: ClassificationNumbers, memory:
     cached_prediction[place], cached_prediction[place + 1] = after_run, after_past
     place += label_history.EXPERTS
     if p.forests:
-        place = of_classes.cache(memory.forests, cached_prediction, place)
+        place = for_classes.cache(memory.second, cached_prediction, place)
     if p.values:
         class_values.cache(memory.values, cached_prediction, place)
 
@@ -259,7 +259,7 @@ def learn_delayed(
     update_mixing(memory.mixing, memory.S, y, True)
     place = contexts + label_history.EXPERTS
     if p.forests:
-        place = of_classes.learn_delayed(memory.forests, memory.S, y, cached_prediction, place)
+        place = for_classes.learn_delayed(memory.second, memory.S, y, cached_prediction, place)
     if p.values:
         class_values.update_delayed(memory.values, memory.S, y, cached_prediction, place)
     label_history.count_at(y, after_run, after_past, memory.history)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from driftway.learners.contract import Array, field, kernel
 from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.fading_mean import newest_share
 
 NAMES = "bayes_long", "bayes_short"
 EXPERTS = len(NAMES)
@@ -47,7 +48,7 @@ def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
         for c in range(bells.weight.shape[1]):
             bells.weight[m, c] = max(bells.weight[m, c] * keep, FORGOTTEN)
         bells.weight[m, y] += 1.0
-        share = min(max(1.0 / bells.weight[m, y], 1.0 - keep), 0.5)
+        share = min(newest_share(bells.weight[m, y], 1.0 - keep), 0.5)
         bells.spread[m, y] = update_one(bells.mean[m, y], bells.variance[m, y], bells.precision[m, y], x, share)
 
 

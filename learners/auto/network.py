@@ -17,6 +17,7 @@ from driftway.learners.contract import Array, Counts, field, kernel, scratch, se
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.multiclass.gradient_descent import softmax_steps
+from driftway.learners.numeric.fading_mean import newest_share
 from driftway.learners.numeric.random import Words, normal, randint, seed
 from driftway.learners.numeric.vectors import add_multiples, axpy, dot
 
@@ -44,9 +45,9 @@ FURTHEST = 3.0
 class Network(NamedTuple):
     """Weights and window of a network."""
 
-    hidden: Array = field("f8[l, U]", "weights of the hidden units, by input")
+    hidden_weight: Array = field("f8[l, U]", "weights of the hidden units, by input")
     hidden_square: Array = field("f8[U]", "mean squares of the gradients by the units' sums of inputs")
-    output: Array = field("f8[k, Z]", "weights of the outputs, by unit")
+    output_weight: Array = field("f8[k, Z]", "weights of the outputs, by unit")
     output_square: Array = field("f8[k, Z]", "mean squares of the gradients by them")
     row: Array = field("f4[t, l]", "inputs of the last labelled rows; the i-th stands at i mod t")
     label: Array = field("f4[t, a]", "their classes or targets")
@@ -56,7 +57,7 @@ class Network(NamedTuple):
     places: Array = scratch("f8[e]", "places in the window of the rows to learn: the last one, and those drawn")
     inputs: Array = scratch("f8[l]", "the inputs of a row, one of which is always 1")
     unit: Array = scratch("f8[Z]", "the hidden units, and a constant 1 behind them")
-    says: Array = scratch("f8[k]", "the outputs")
+    output: Array = scratch("f8[k]", "the outputs")
     error: Array = scratch("f8[k]", "their errors")
     step: Array = scratch("f8[U]", "steps of the units")
 
@@ -74,17 +75,17 @@ def cost(inputs: int, outputs: int) -> int:
 
 def begin(state: State, name: str, value: int) -> None:
     """Draw the weights of the hidden units in a zeroed state; `value` is the seed."""
-    words, hidden = state[f"{name}.words"], state[f"{name}.hidden"]
+    words, weight = state[f"{name}.words"], state[f"{name}.hidden_weight"]
     seed(words, np.uint64(value))
-    draw(words, hidden)
+    draw(words, weight)
 
 
 @kernel
-def draw(words: Words, hidden: Array) -> None:
-    """Draw the weights of the hidden units. Shapes: words u8[4], hidden f8[l, U]."""
-    for j in range(hidden.shape[0]):
-        for u in range(hidden.shape[1]):
-            hidden[j, u] = normal(words) / math.sqrt(hidden.shape[0])
+def draw(words: Words, weight: Array) -> None:
+    """Draw the weights of the hidden units. Shapes: words u8[4], weight f8[l, U]."""
+    for j in range(weight.shape[0]):
+        for u in range(weight.shape[1]):
+            weight[j, u] = normal(words) / math.sqrt(weight.shape[0])
 
 
 def replayed(inputs: int) -> int:
@@ -93,8 +94,8 @@ def replayed(inputs: int) -> int:
 
 
 @kernel
-def see(network: Network, z: Array) -> None:
-    """Take the first inputs of a row. Shapes: z f8[l or fewer]."""
+def set_inputs(network: Network, z: Array) -> None:
+    """Set the first inputs of a row. Shapes: z f8[l or fewer]."""
     for j in range(z.shape[0]):
         network.inputs[j] = z[j]
 
@@ -106,11 +107,11 @@ def predict(network: Network) -> None:
     for u in range(U):
         unit[u] = 0.0
     unit[U] = 1.0
-    add_multiples(unit, network.hidden, inputs)
+    add_multiples(unit, network.hidden_weight, inputs)
     for u in range(U):
         unit[u] = max(unit[u], LEAK * unit[u])
-    for o in range(network.says.shape[0]):
-        network.says[o] = dot(network.output[o], unit)
+    for o in range(network.output.shape[0]):
+        network.output[o] = dot(network.output_weight[o], unit)
 
 
 @separate_kernel
@@ -126,10 +127,10 @@ def learn_class(network: Network, y: int) -> None:
         label = int(network.label[recall(network, r), 0])
         predict(network)
         if error.shape[0] == 1:
-            error[0] = sigmoid(network.says[0]) - label
+            error[0] = sigmoid(network.output[0]) - label
         else:
             for o in range(error.shape[0]):
-                error[o] = network.says[o]
+                error[o] = network.output[o]
             softmax_steps(error, label, -1.0)
         descend(network)
 
@@ -142,7 +143,7 @@ def learn_targets(network: Network) -> None:
         target = network.label[recall(network, r)]
         predict(network)
         for o in range(target.shape[0]):
-            network.error[o] = bounded(network.says[o] - target[o], FURTHEST)
+            network.error[o] = bounded(network.output[o] - target[o], FURTHEST)
         descend(network)
 
 
@@ -175,17 +176,17 @@ def descend(network: Network) -> None:
     """Take a step by the errors of the row that `predict` has just seen."""
     unit, error, step, inputs = network.unit, network.error, network.step, network.inputs
     network.steps[0] += 1
-    share = max(1.0 / network.steps[0], 1.0 - KEEP)
+    share = newest_share(network.steps[0], 1.0 - KEEP)
     for u in range(step.shape[0]):
         step[u] = 0.0
     for o in range(error.shape[0]):
-        output, square = network.output[o], network.output_square[o]
+        weight, square = network.output_weight[o], network.output_square[o]
         for u in range(step.shape[0]):
-            step[u] += error[o] * output[u]
+            step[u] += error[o] * weight[u]
         for u in range(unit.shape[0]):
             gradient = error[o] * unit[u]
             square[u] = max(square[u] + share * (gradient * gradient - square[u]), LEAST_SQUARE)
-            output[u] -= RATE * gradient / (math.sqrt(square[u]) + TINY)
+            weight[u] -= RATE * gradient / (math.sqrt(square[u]) + TINY)
     square = network.hidden_square
     for u in range(step.shape[0]):
         gradient = step[u] if unit[u] > 0.0 else LEAK * step[u]
@@ -193,4 +194,4 @@ def descend(network: Network) -> None:
         step[u] = -RATE * gradient / (math.sqrt(square[u]) + TINY)
     for j in range(inputs.shape[0]):
         if inputs[j] != 0.0:
-            axpy(network.hidden[j], step, inputs[j])
+            axpy(network.hidden_weight[j], step, inputs[j])

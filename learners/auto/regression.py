@@ -14,11 +14,11 @@ from driftway.learners.auto.block_least_squares import Blocks
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
 from driftway.learners.auto.bulk import Bulk, follow, spread_out
-from driftway.learners.auto.forests import of_targets, target_forest
-from driftway.learners.auto.forests.of_targets import TargetForests
-from driftway.learners.auto.forests.usage import with_forests
+from driftway.learners.auto.forests import target_forest
 from driftway.learners.auto.least_squares import fold, forecast
 from driftway.learners.auto.neighbours import NearestNeighbours
+from driftway.learners.auto.second_mixture import for_targets
+from driftway.learners.auto.second_mixture.usage import with_second_mixture
 from driftway.learners.auto.single_values import target_values
 from driftway.learners.auto.single_values.target_values import TargetValues
 from driftway.learners.auto.stacking import StackingState
@@ -100,7 +100,7 @@ class RegressionState(NamedTuple):
     blocks: Any = part(Blocks, "least squares on targets of wide rows")
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
-    forests: Any = part(TargetForests, "forests, a network, and what adds them to that forecast")
+    second: Any = part(for_targets.SecondTargetMixture, "forests, a network, and what adds them to that forecast")
     values: Any = part(TargetValues, "experts on single values, and what adds them to all others")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
     bulk: Any = part(Bulk, "where most values of the features are")
@@ -124,12 +124,12 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w) - in_blocks, SQUARES_WORTH),
         (2 * ON_CURVES * q * q, SQUARES_WORTH),
         (neighbours.WINDOW * n, 1.0),
-        (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
-        (network.cost(w + of_targets.PAST + 1, len(of_targets.OF_NETWORK)), NETWORK_WORTH),
+        (target_forest.cost() * for_targets.FORESTS, FORESTS_WORTH),
+        (network.cost(w + for_targets.PAST + 1, len(for_targets.OF_NETWORK)), NETWORK_WORTH),
         (target_values.cost(n), VALUES_WORTH),
     )
     asked = RegressionNumbers(blocks and not squares, squares, curves, near, forests, with_network and forests, values)
-    second = of_targets.FORESTS * asked.forests + len(of_targets.OF_NETWORK) * asked.network
+    second = for_targets.FORESTS * asked.forests + len(for_targets.OF_NETWORK) * asked.network
     g, h = block_least_squares.shape(u)
     sizes: Sizes = {
         "w": w,
@@ -145,7 +145,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "E": len(names(asked)) - second - target_values.EXPERTS * asked.values,
         "o": LAGS + len(names(asked)) + 2 * asked.values,
         "r": 1,
-        **of_targets.sizes(n, asked.forests, asked.network),
+        **for_targets.sizes(n, asked.forests, asked.network),
         **target_values.sizes(n, asked.values),
     }
     return UpdateRule(
@@ -164,17 +164,17 @@ def rule_for(n: int, budget: float) -> UpdateRule:
 
 def separate_calls(p: RegressionNumbers, memory: RegressionState) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
-    return (teach, 0.0, p, memory), *(of_targets.separate_calls(memory.forests) if p.forests else ())
+    return (teach, 0.0, p, memory), *(for_targets.separate_calls(memory.second) if p.forests else ())
 
 
 def begin(state: State, seed: int) -> None:
     """Write the initial values into a zeroed state."""
-    for name in ("forests.mixing", "values.mixing"):
+    for name in ("second.mixing", "values.mixing"):
         np.fill_diagonal(state[f"{name}.P"], stacking.FIRST)
         state[f"{name}.share"][:1] = 1.0  # the forecast of the mixture before it, as it is
-    for place, name in enumerate(TargetForests._fields[: of_targets.FORESTS]):
-        seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + place) % 2**64))
-    network.begin(state, "forests.network", (seed + of_targets.FORESTS) % 2**64)
+    for place, name in enumerate(for_targets.SecondTargetMixture._fields[: for_targets.FORESTS]):
+        seed_words(state[f"second.{name}.trees.words"], np.uint64((seed + place) % 2**64))
+    network.begin(state, "second.network", (seed + for_targets.FORESTS) % 2**64)
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
@@ -189,13 +189,13 @@ def names(asked: RegressionNumbers) -> tuple[str, ...]:
     found: tuple[str, ...] = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     found += (block_least_squares.NAME,) * asked.blocks + NAMES_LEVEL * asked.squares
     found += ("neighbours",) * asked.near
-    found += of_targets.NAMES * asked.forests + of_targets.OF_NETWORK * asked.network
+    found += for_targets.NAMES * asked.forests + for_targets.OF_NETWORK * asked.network
     return found + target_values.NAMES * asked.values
 
 
 def shares(asked: RegressionNumbers, state: State) -> Array:
     """Return each expert's weight in the forecast, in the order of `names`; they sum to 1."""
-    found = with_forests(state["stacking.share"], state) if asked.forests else state["stacking.share"]
+    found = with_second_mixture(state["stacking.share"], state) if asked.forests else state["stacking.share"]
     return target_values.with_values(found, state) if asked.values else found
 
 
@@ -209,8 +209,8 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     forecast = stacking.mix(memory.stacking)
     if p.forests:
         last = memory.stacking.forecasts[1]
-        of_targets.see(memory.forests, memory.bulk, forecast, memory.clipped, memory.z, memory.history)
-        forecast = of_targets.add(memory.forests, forecast, last, memory.history)
+        for_targets.set_features(memory.second, memory.bulk, forecast, memory.clipped, memory.z, memory.history)
+        forecast = for_targets.add(memory.second, forecast, last, memory.history)
     if p.values:
         forecast = target_values.add(memory.values, x, memory.z, forecast)
     if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
@@ -266,7 +266,7 @@ def learn(x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumb
         level = in_deviations(target, memory)
         stacking.update_stacking(memory.stacking, level, False)
         if p.forests:
-            of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
+            for_targets.learn(memory.second, level, memory.stacking.forecasts[1], history)
         if p.values:
             target_values.learn(memory.values, memory.z, level)
         teach(target, p, memory)
@@ -290,7 +290,7 @@ def cache_prediction(cached_prediction: Array, p: RegressionNumbers, memory: Reg
         cached_prediction[LAGS + e] = memory.stacking.forecasts[e]
     place = LAGS + E
     if p.forests:
-        place = of_targets.cache(memory.forests, cached_prediction, place)
+        place = for_targets.cache(memory.second, cached_prediction, place)
     if p.values:
         target_values.cache(memory.values, cached_prediction, place)
 
@@ -328,7 +328,7 @@ def learn_delayed(
     if is_instructive(wild, history):
         level = in_deviations(target, memory)
         if p.forests:
-            of_targets.teach(memory.forests, level, memory.stacking.forecasts[1], history)
+            for_targets.teach(memory.second, level, memory.stacking.forecasts[1], history)
         if p.values:
             target_values.teach(memory.values, memory.z, level)
         teach(target, p, memory)
@@ -350,7 +350,7 @@ def update_mixtures(level: float, p: RegressionNumbers, memory: RegressionState,
     first = stacking.mix(memory.stacking)
     stacking.update_stacking(memory.stacking, level, True)
     if p.forests:
-        place = of_targets.update_delayed(memory.forests, level, first, cached_prediction, place)
+        place = for_targets.update_delayed(memory.second, level, first, cached_prediction, place)
     if p.values:
         target_values.update_delayed(memory.values, level, cached_prediction, place)
 

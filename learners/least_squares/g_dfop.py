@@ -26,6 +26,7 @@ from driftway.learners.drift.detector import DRIFT
 from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.least_squares.recursion import absorb
 from driftway.learners.linear.weights import product
+from driftway.learners.numeric.fading_mean import newest_share
 from driftway.learners.numeric.symmetric import matvec
 from driftway.learners.numeric.vectors import dot
 
@@ -183,7 +184,7 @@ def vary(x: Array, read: float, y: float, omega: float, s: float, p: GDFOPNumber
         memory.boosted[0] -= 1
     elif p.source == FORTESCUE:
         squared = omega * error * error
-        spread = follow(spread, squared, max(1.0 / learned, SLOWEST))
+        spread = follow(spread, squared, newest_share(learned, SLOWEST))
         forgetting = surprise(squared, omega * v, spread, p.N0, p.lambda_min)
     absorbed = absorb(v, error, omega, forgetting, p.p_max, memory)
     if absorbed:

@@ -17,6 +17,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.linear.gradient_descent import LOSSES, slope
 from driftway.learners.linear.weights import product
+from driftway.learners.numeric.fading_mean import newest_share
 from driftway.learners.sparse.thresholding import soft_threshold
 
 
@@ -95,7 +96,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: RDAL1Numbers, memory: R
     Shapes: x f8[d]. docs/algorithms/sparse.md#rda_l1. A row that would overflow counts for t only.
     """
     memory.learned[0] += 1
-    share = max(1.0 / memory.learned[0], p.decay)
+    share = newest_share(memory.learned[0], p.decay)
     scale = math.sqrt(1.0 / share) / p.gamma
     g = slope(p.loss, s, y, 0.0) * omega
     if not (math.isfinite(s) and average_in(memory.average, x, 1.0 - share, share * g, scale)):

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.numeric.fading_mean import newest_share
 from driftway.learners.trees.features import LARGEST
 
 SLOW = 0.001
@@ -42,4 +43,4 @@ def count_error(scale: ErrorScale, off: float) -> None:
     square = size * size
     if scale.rows[0] > EARLY and scale.square[0] > 0.0:
         square = min(square, FAR * scale.square[0])
-    scale.square[0] += (square - scale.square[0]) * max(1.0 / scale.rows[0], SLOW)
+    scale.square[0] += (square - scale.square[0]) * newest_share(scale.rows[0], SLOW)

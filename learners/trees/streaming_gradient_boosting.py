@@ -19,6 +19,7 @@ from driftway.learners.drift.adwin import ADWIN, LEVELS
 from driftway.learners.engine.jit import member
 from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.fading_mean import newest_share
 from driftway.learners.numeric.random import seed
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, features
@@ -245,4 +246,4 @@ def descend_targets(y: float, p: BoostingNumbers, memory: BoostedTargets) -> Non
         teach(t, left, 1.0, root, p, memory)
         left -= p.rate * said
     mean[0] += 1.0
-    mean[1] += (y - mean[1]) * max(1.0 / mean[0], SLOW)
+    mean[1] += (y - mean[1]) * newest_share(mean[0], SLOW)

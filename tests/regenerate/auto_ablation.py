@@ -106,9 +106,9 @@ def run_auto(X: np.ndarray, y: np.ndarray, n_classes: int, awake: bool) -> Resul
     used, spent = [], 0.0
     for start in range(0, len(X), BLOCK):
         block = slice(start, start + BLOCK)
-        used.append(int(usage["forests.usage.used"][0]))
+        used.append(int(usage["second.usage.used"][0]))
         if awake:
-            usage["forests.usage.fails"][0] = -1
+            usage["second.usage.fails"][0] = -1
         started = time.process_time()
         learner.predict_then_update(X[block], y[block], scores[block])
         spent += time.process_time() - started

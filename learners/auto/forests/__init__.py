@@ -1,1 +1,1 @@
-"""Random forests of incremental trees on binned features, and when `auto` uses them."""
+"""Random forests of incremental trees on binned features."""

@@ -13,7 +13,7 @@ ROWS: tuple[Row, ...] = (
         variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.22}, {"budget": 0.05}),
         symmetric=(
             *("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P", "blocks.P"),
-            *("forests.mixing.P", "forests.alone.P", "values.mixing.P"),
+            *("second.mixing.P", "second.alone.P", "values.mixing.P"),
         ),
         invalid={"budget": (0.0, -1.0), "seed": (-1, 2**53 + 2)},
         accuracy=(({}, (89.04, 96.49, 97.69, 99.13, 94.71, 96.92)),),

@@ -8,7 +8,7 @@ import pytest
 from driftway.learners import Spec, create
 from driftway.learners.auto import block_least_squares, classification, label_history, regression
 from driftway.learners.auto.budget import PER_STEP, affordable
-from driftway.learners.auto.forests import of_targets
+from driftway.learners.auto.second_mixture import for_targets
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from tests.conformance.rows import COLUMNS
@@ -168,7 +168,7 @@ def used_rows(X: np.ndarray, y: np.ndarray, task: str = "classification") -> np.
     for start in range(0, len(X), 100):
         part = slice(start, start + 100)
         learner.predict_then_update(X[part].copy(), y[part].copy(), np.empty((100, 1)))
-        found.append(bool(learner.state["forests.usage.used"][0]))
+        found.append(bool(learner.state["second.usage.used"][0]))
     return np.array(found)
 
 
@@ -211,7 +211,7 @@ def test_delayed_labels_do_not_loosen_the_weights_after_a_drift() -> None:
     number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
     rows = DelayedRows(number, late.prediction_cache(len(y)))
     late.predict_then_update_delayed(steps.X, steps.y, np.empty((len(number), 1)), rows)
-    variances = [float(np.trace(learner.state["forests.mixing.P"])) for learner in (at_once, late)]
+    variances = [float(np.trace(learner.state["second.mixing.P"])) for learner in (at_once, late)]
     assert variances[0] > 1.5 * variances[1]
 
 
@@ -268,7 +268,7 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_quadratic_on
     assert set(create("auto", 2000, task="regression").experts()) == {
         *regression.NAMES,
         block_least_squares.NAME,
-        *of_targets.NAMES,
+        *for_targets.NAMES,
     }
 
 

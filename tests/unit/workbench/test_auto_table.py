@@ -332,7 +332,7 @@ def test_what_is_left_out_is_not_heard(family):
         assert "values" not in learner.experts()
     elif family in (FORESTS, NETWORK):
         assert moved.all()
-        weights = learner.state["forests.mixing.weight"].reshape(2, 5)[:, 1:]
+        weights = learner.state["second.mixing.weight"].reshape(2, 5)[:, 1:]
         assert weights.any(axis=0).tolist() == [family == NETWORK] * 3 + [family == FORESTS]
     else:
         still = [name for name, evidence, vote in zip(names, moved[:E], moved[E:], strict=True) if not evidence | vote]

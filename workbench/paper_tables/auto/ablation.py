@@ -17,8 +17,8 @@ from driftway.learners.auto import (
     second_order,
 )
 from driftway.learners.auto.auto import Auto
-from driftway.learners.auto.forests import of_classes
 from driftway.learners.auto.mixing import MixingState
+from driftway.learners.auto.second_mixture import for_classes
 from driftway.learners.auto.single_values import class_values
 from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel
 from driftway.learners.learner import REGRESSION
@@ -57,9 +57,9 @@ def score(x: Array, p: Any, memory: Any) -> None:
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
     if p.forests:
-        of_classes.add(memory.forests, memory.bulk, memory.clipped, memory.z, memory.S)
-        if p.second < p.second_end and memory.forests.usage.used[0] == 1:
-            mix_ablated(memory.forests.mixing, memory.S, p.second, p.second_end, False)
+        for_classes.add(memory.second, memory.bulk, memory.clipped, memory.z, memory.S)
+        if p.second < p.second_end and memory.second.usage.used[0] == 1:
+            mix_ablated(memory.second.mixing, memory.S, p.second, p.second_end, False)
     if p.values:
         class_values.add(memory.values, x, memory.z, memory.S)
 
@@ -118,7 +118,7 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         second_order.EXPERTS * asked.filters,
         neighbours.EXPERTS * asked.near,
     )
-    behind = 1 + of_classes.FORESTS
+    behind = 1 + for_classes.FORESTS
     if family in (FORESTS, NETWORK):
         return Ablation(*asked, 0, 0, False, *((1, behind) if family == FORESTS else (behind, behind + asked.network)))
     if family == VALUES:

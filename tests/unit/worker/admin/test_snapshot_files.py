@@ -117,7 +117,7 @@ def test_weights_of_several_classes_are_shown_in_columns() -> None:
 def test_what_has_as_many_numbers_as_there_are_features_by_chance_is_not_by_feature() -> None:
     """The state of a forest's random numbers has four words, however many features there are."""
     (fields,) = describe(learned("auto", names=NAMES), 200)["learners"]
-    assert "forests.careful.trees.words" in fields["arrays"]
+    assert "second.careful.trees.words" in fields["arrays"]
     assert {"standardize.mean", "standardize.recent_mean"} <= set(fields["by_feature"])
     assert all(name.startswith(("standardize.", "bulk.", "values.")) for name in fields["by_feature"])
 

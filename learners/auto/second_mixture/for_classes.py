@@ -1,7 +1,7 @@
-"""The forests of `auto` for classification, a network, and the second mixture, which adds them to all other experts.
+"""The second mixture of `auto` for classification: it adds forests and a network to the score of all other experts.
 
-While they are not used, a mixture of that score alone replaces it. It calibrates the score, so that the
-comparison shows only what they add.
+While they are not used, a mixture of that score alone replaces it. It calibrates the score, so that the comparison
+shows only what they add.
 """
 
 import math
@@ -13,9 +13,9 @@ from driftway.learners.auto.forests import class_forest
 from driftway.learners.auto.forests.binning import quantize
 from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED
-from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.network import Network
+from driftway.learners.auto.second_mixture.usage import Usage, judge
 from driftway.learners.contract import Array, fragment, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
@@ -30,7 +30,7 @@ COUNTS = 2**20
 """Largest number of counts of a forest; with many classes its leaves have fewer slots."""
 
 
-class ClassForests(NamedTuple):
+class SecondClassMixture(NamedTuple):
     """Memory of the forests, the network and the second mixture."""
 
     careful: Any = part(ClassForest, "forest whose leaves split late")
@@ -65,78 +65,78 @@ def sizes(n: int, K: int, used: bool, with_network: bool) -> Sizes:
     }
 
 
-def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
+def separate_calls(second: SecondClassMixture) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
-    learned = class_forest.learn, forests.careful, forests.bins, 0, CAREFUL
-    with_network = ((network.learn_class, forests.network, 0),) if forests.network.inputs.size else ()
-    return learned, (class_forest.predict, forests.careful, forests.bins, forests.first), *with_network
+    learned = class_forest.learn, second.careful, second.bins, 0, CAREFUL
+    with_network = ((network.learn_class, second.network, 0),) if second.network.inputs.size else ()
+    return learned, (class_forest.predict, second.careful, second.bins, second.first), *with_network
 
 
 @kernel
-def add(forests: ClassForests, bulk: Bulk, clipped: Array, z: Array, S: Array) -> None:
+def add(second: SecondClassMixture, bulk: Bulk, clipped: Array, z: Array, S: Array) -> None:
     """Replace S, the score of all other experts, by the second mixture. Shapes: clipped and z f8[n + 1], S f8[K]."""
-    raw, says, K = forests.mixing.raw, forests.network.says, S.shape[0]
+    raw, output, K = second.mixing.raw, second.network.output, S.shape[0]
     for c in range(K):
-        forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
-    mix(forests.alone, forests.without, SUREST)
-    if forests.usage.used[0] == 1:
-        quantize(bulk, clipped, forests.bins, BINS)
-        class_forest.predict(forests.careful, forests.bins, raw[1])
-        class_forest.predict(forests.moderate, forests.bins, raw[2])
-        class_forest.predict(forests.eager, forests.bins, raw[3])
+        second.first[c] = second.alone.raw[0, c] = raw[0, c] = S[c]
+    mix(second.alone, second.without, SUREST)
+    if second.usage.used[0] == 1:
+        quantize(bulk, clipped, second.bins, BINS)
+        class_forest.predict(second.careful, second.bins, raw[1])
+        class_forest.predict(second.moderate, second.bins, raw[2])
+        class_forest.predict(second.eager, second.bins, raw[3])
         if raw.shape[0] > 1 + FORESTS:
-            network.see(forests.network, z)
-            network.predict(forests.network)
+            network.set_inputs(second.network, z)
+            network.predict(second.network)
             raw[1 + FORESTS, 0] = 0.0
-            for o in range(says.shape[0]):
-                raw[1 + FORESTS, K - says.shape[0] + o] = says[o]
-        mix(forests.mixing, S, SUREST)
+            for o in range(output.shape[0]):
+                raw[1 + FORESTS, K - output.shape[0] + o] = output[o]
+        mix(second.mixing, S, SUREST)
     else:
         for c in range(S.shape[0]):
-            S[c] = forests.without[c]
+            S[c] = second.without[c]
 
 
 @kernel
-def learn(forests: ClassForests, S: Array, y: int) -> None:
+def learn(second: SecondClassMixture, S: Array, y: int) -> None:
     """Update the second mixture and what it adds with class y of a row that `add` has seen. Shapes: S f8[K]."""
-    mixed = forests.usage.used[0] == 1
-    teach(forests, y, mixed, update_mixing(forests.mixing, S, y, False) if mixed else 0.0, False)
+    mixed = second.usage.used[0] == 1
+    teach(second, y, mixed, update_mixing(second.mixing, S, y, False) if mixed else 0.0, False)
 
 
 @fragment
-def cache(forests: ClassForests, cached_prediction: Array, place: int) -> int:
+def cache(second: SecondClassMixture, cached_prediction: Array, place: int) -> int:
     """Cache their scores of a row from `place` on; return the place behind. Shapes: cached_prediction f4[o]."""
-    return cache_scores(forests.mixing.raw, 1, forests.usage.used[0] == 1, cached_prediction, place)
+    return cache_scores(second.mixing.raw, 1, second.usage.used[0] == 1, cached_prediction, place)
 
 
 @kernel
-def learn_delayed(forests: ClassForests, S: Array, y: int, cached_prediction: Array, place: int) -> int:
+def learn_delayed(second: SecondClassMixture, S: Array, y: int, cached_prediction: Array, place: int) -> int:
     """As `learn`, but the second mixture is updated by scores cached from `place` on, if there were any.
 
     S is the first mixture's score by cached ones. Returns the place behind. Shapes: S f8[K], cached_prediction f4[o].
     """
-    raw, mixed = forests.mixing.raw, not math.isnan(cached_prediction[place])
+    raw, mixed = second.mixing.raw, not math.isnan(cached_prediction[place])
     for c in range(S.shape[0]):
-        forests.alone.raw[0, c] = raw[0, c] = S[c]
-    mix(forests.alone, forests.without, SUREST)
+        second.alone.raw[0, c] = raw[0, c] = S[c]
+    mix(second.alone, second.without, SUREST)
     behind = restore_scores(raw, 1, cached_prediction, place)
     if mixed:
-        mix(forests.mixing, S, SUREST)
-    teach(forests, y, mixed, update_mixing(forests.mixing, S, y, True) if mixed else 0.0, True)
+        mix(second.mixing, S, SUREST)
+    teach(second, y, mixed, update_mixing(second.mixing, S, y, True) if mixed else 0.0, True)
     return behind
 
 
 @kernel
-def teach(forests: ClassForests, y: int, mixed: bool, both: float, late: bool) -> None:
+def teach(second: SecondClassMixture, y: int, mixed: bool, both: float, late: bool) -> None:
     """Update forests and network, if they are used, and decide whether they are from now on.
 
     `both` is the loss of the score with them, if `mixed` says that there is one; `late` as in `update_mixing`.
     """
-    without = update_mixing(forests.alone, forests.without, y, late)
-    if forests.usage.used[0] == 1:
-        class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
-        class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
-        class_forest.learn(forests.eager, forests.bins, y, EAGER)
-        if forests.network.says.shape[0] > 0:
-            network.learn_class(forests.network, y)
-    judge(forests.usage, without, both if mixed else without, WORTH)
+    without = update_mixing(second.alone, second.without, y, late)
+    if second.usage.used[0] == 1:
+        class_forest.learn(second.careful, second.bins, y, CAREFUL)
+        class_forest.learn(second.moderate, second.bins, y, MODERATE)
+        class_forest.learn(second.eager, second.bins, y, EAGER)
+        if second.network.output.shape[0] > 0:
+            network.learn_class(second.network, y)
+    judge(second.usage, without, both if mixed else without, WORTH)

@@ -13,6 +13,7 @@ import numpy as np
 from driftway.learners.auto.recent_loss import RecentLoss, has_risen
 from driftway.learners.contract import Array, Counts, field, kernel, part
 from driftway.learners.engine.state import State
+from driftway.learners.numeric.fading_mean import newest_share
 
 EVERY = 1000
 """Labelled rows between two judgements while they are used."""
@@ -52,7 +53,7 @@ def judge(usage: Usage, without: float, both: float, worth: float) -> None:
             usage.loss[0] = usage.loss[1] = 0.0
         return
     if rows > SETTLING:
-        share = max(1.0 / (rows - SETTLING), 1.0 - KEEP)
+        share = newest_share(rows - SETTLING, 1.0 - KEEP)
         usage.loss[0] += share * (without - usage.loss[0])
         usage.loss[1] += share * (both - usage.loss[1])
     if rows % EVERY == 0:
@@ -64,9 +65,9 @@ def judge(usage: Usage, without: float, both: float, worth: float) -> None:
             usage.used[0], usage.rows[0] = 0, 0
 
 
-def with_forests(shares: Array, state: State) -> Array:
+def with_second_mixture(shares: Array, state: State) -> Array:
     """Return the shares of the other experts, f8[E], and behind them those of forests and network; they sum to 1."""
-    first, *added = state["forests.mixing.share"].tolist()
-    if not state["forests.usage.used"][0]:
+    first, *added = state["second.mixing.share"].tolist()
+    if not state["second.usage.used"][0]:
         first, added = 1.0, [0.0] * len(added)
     return np.concatenate([shares * first, added])

@@ -1,4 +1,4 @@
-"""The forests of `auto` for regression, a network, and the second mixture, which adds them to all other experts."""
+"""The second mixture of `auto` for regression: it adds forests and a network to the forecast of all other experts."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,12 +10,13 @@ from driftway.learners.auto.forests import target_forest
 from driftway.learners.auto.forests.binning import bin_of, quantize
 from driftway.learners.auto.forests.target_forest import BINS, TREES, TargetForest
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns
-from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.network import Network
+from driftway.learners.auto.second_mixture.usage import Usage, judge
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import FAR, NOW, TargetHistory, scales
 from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.numeric.fading_mean import newest_share
 
 NAMES = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
 FORESTS = len(NAMES)
@@ -34,7 +35,7 @@ COUNTS = 2**19
 """Largest number of counts of a forest; with many features its leaves have fewer slots."""
 
 
-class TargetForests(NamedTuple):
+class SecondTargetMixture(NamedTuple):
     """Memory of forests and network; c = n + 4 features are the others' forecast, the row and the last targets."""
 
     level: Any = part(TargetForest, "forest of the target")
@@ -64,22 +65,24 @@ def sizes(n: int, used: bool, with_network: bool) -> Sizes:
     }
 
 
-def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
+def separate_calls(second: SecondTargetMixture) -> tuple[tuple[Any, ...], ...]:
     """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
-    learned = target_forest.learn, forests.level, forests.bins, 0.0, Columns(0, 1)
-    with_network = ((network.learn_targets, forests.network),) if forests.network.inputs.size else ()
-    return learned, (target_forest.forecast, forests.level, forests.bins), *with_network
+    learned = target_forest.learn, second.level, second.bins, 0.0, Columns(0, 1)
+    with_network = ((network.learn_targets, second.network),) if second.network.inputs.size else ()
+    return learned, (target_forest.forecast, second.level, second.bins), *with_network
 
 
 @kernel
-def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Array, history: TargetHistory) -> None:
+def set_features(
+    second: SecondTargetMixture, bulk: Bulk, first: float, clipped: Array, z: Array, history: TargetHistory
+) -> None:
     """Write the features of a row if they are used; `first` is the forecast of the other experts.
 
     Shapes: clipped and z f8[n + 1].
     """
-    if forests.usage.used[0] == 0:
+    if second.usage.used[0] == 0:
         return
-    bins, inputs, n, (of_level, _) = forests.bins, forests.network.inputs, z.shape[0] - 1, scales(history)
+    bins, inputs, n, (of_level, _) = second.bins, second.network.inputs, z.shape[0] - 1, scales(history)
     bins[0] = bin_of(position(first, 1.0), 0.0, BINS)
     quantize(bulk, clipped, bins[1 : 1 + n], BINS)
     for i in range(PAST):
@@ -88,95 +91,97 @@ def see(forests: TargetForests, bulk: Bulk, first: float, clipped: Array, z: Arr
         if inputs.shape[0] > 0:
             inputs[n + 2 + i] = past
     if inputs.shape[0] > 0:
-        network.see(forests.network, z)
+        network.set_inputs(second.network, z)
         inputs[n + 1] = first
 
 
 @kernel
-def add(forests: TargetForests, first: float, last: float, history: TargetHistory) -> float:
+def add(second: SecondTargetMixture, first: float, last: float, history: TargetHistory) -> float:
     """Return the forecast with them if they are used, else `first`, the forecast of the other experts.
 
     All forecasts, and `last`, the last target, are distances from the mean in standard deviations of the targets.
     """
-    forecasts, bins = forests.mixing.forecasts, forests.bins
+    forecasts, bins = second.mixing.forecasts, second.bins
     forecasts[0] = first
-    if forests.usage.used[0] == 0:
+    if second.usage.used[0] == 0:
         return first
     of_level, of_changes = scales(history)
-    forecasts[1] = target_forest.forecast(forests.level, bins)
-    forecasts[2] = target_forest.forecast(forests.history, bins)
-    forecasts[3] = last + target_forest.forecast(forests.change, bins) * (of_changes / of_level)
-    forecasts[4] = first + target_forest.forecast(forests.left, bins)
-    forecasts[5] = first + target_forest.forecast(forests.left_history, bins)
+    forecasts[1] = target_forest.forecast(second.level, bins)
+    forecasts[2] = target_forest.forecast(second.history, bins)
+    forecasts[3] = last + target_forest.forecast(second.change, bins) * (of_changes / of_level)
+    forecasts[4] = first + target_forest.forecast(second.left, bins)
+    forecasts[5] = first + target_forest.forecast(second.left_history, bins)
     if forecasts.shape[0] > 1 + FORESTS:
-        network.predict(forests.network)
-        forecasts[6] = forests.network.says[0]
-        forecasts[7] = first + forests.network.says[1] * forests.spread[0]
-    return stacking.mix(forests.mixing)
+        network.predict(second.network)
+        forecasts[6] = second.network.output[0]
+        forecasts[7] = first + second.network.output[1] * second.spread[0]
+    return stacking.mix(second.mixing)
 
 
 @kernel
-def learn(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
+def learn(second: SecondTargetMixture, level: float, last: float, history: TargetHistory) -> None:
     """Update the second mixture and what it adds with a target in standard deviations."""
-    first = both = forests.mixing.forecasts[0]
-    teach(forests, level, last, history)
-    if forests.usage.used[0] == 1:
-        both = stacking.mix(forests.mixing)
-        stacking.update_stacking(forests.mixing, level, False)
-    judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
+    first = both = second.mixing.forecasts[0]
+    teach(second, level, last, history)
+    if second.usage.used[0] == 1:
+        both = stacking.mix(second.mixing)
+        stacking.update_stacking(second.mixing, level, False)
+    judge(second.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
 
 
 @kernel
-def cache(forests: TargetForests, cached_prediction: Array, place: int) -> int:
+def cache(second: SecondTargetMixture, cached_prediction: Array, place: int) -> int:
     """Cache their forecasts of a row from `place` on, NaN if they are not used; return the place behind.
 
     Shapes: cached_prediction f8[o].
     """
-    experts = forests.mixing.forecasts.shape[0] - 1
+    experts = second.mixing.forecasts.shape[0] - 1
     for e in range(experts):
-        cached_prediction[place + e] = forests.mixing.forecasts[1 + e] if forests.usage.used[0] == 1 else math.nan
+        cached_prediction[place + e] = second.mixing.forecasts[1 + e] if second.usage.used[0] == 1 else math.nan
     return place + experts
 
 
 @kernel
-def update_delayed(forests: TargetForests, level: float, first: float, cached_prediction: Array, place: int) -> int:
+def update_delayed(
+    second: SecondTargetMixture, level: float, first: float, cached_prediction: Array, place: int
+) -> int:
     """Update the second mixture by the forecasts cached from `place` on, if there were any.
 
     `first` is the first mixture's forecast by cached ones. Returns the place behind. Shapes: cached_prediction f8[o].
     """
-    forecasts, both, experts = forests.mixing.forecasts, first, forests.mixing.forecasts.shape[0] - 1
+    forecasts, both, experts = second.mixing.forecasts, first, second.mixing.forecasts.shape[0] - 1
     if not math.isnan(cached_prediction[place]):
         forecasts[0] = first
         for e in range(experts):
             forecasts[1 + e] = cached_prediction[place + e]
-        both = stacking.mix(forests.mixing)
-        stacking.update_stacking(forests.mixing, level, True)
-    judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
+        both = stacking.mix(second.mixing)
+        stacking.update_stacking(second.mixing, level, True)
+    judge(second.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
     return place + experts
 
 
 @kernel
-def teach(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
+def teach(second: SecondTargetMixture, level: float, last: float, history: TargetHistory) -> None:
     """Update forests and network, if they are used, with the target of the row that `add` has seen."""
-    if forests.usage.used[0] == 0:
+    if second.usage.used[0] == 0:
         return
-    bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
-    left = level - forests.mixing.forecasts[0]
+    bins, (of_level, of_changes), n = second.bins, scales(history), second.bins.shape[0] - 1 - PAST
+    left = level - second.mixing.forecasts[0]
     change = bounded((level - last) * (of_level / of_changes), FAR)
-    target_forest.learn(forests.level, bins, level, Columns(1, n))
-    target_forest.learn(forests.history, bins, level, Columns(1, n + PAST))
-    target_forest.learn(forests.change, bins, change, Columns(1, n + PAST))
-    target_forest.learn(forests.left, bins, left, Columns(0, 1 + n))
-    target_forest.learn(forests.left_history, bins, left, Columns(1, n + PAST))
-    if forests.network.error.shape[0] > 0:
-        teach_network(forests, level, left)
+    target_forest.learn(second.level, bins, level, Columns(1, n))
+    target_forest.learn(second.history, bins, level, Columns(1, n + PAST))
+    target_forest.learn(second.change, bins, change, Columns(1, n + PAST))
+    target_forest.learn(second.left, bins, left, Columns(0, 1 + n))
+    target_forest.learn(second.left_history, bins, left, Columns(1, n + PAST))
+    if second.network.error.shape[0] > 0:
+        teach_network(second, level, left)
 
 
 @fragment
-def teach_network(forests: TargetForests, level: float, left: float) -> None:
+def teach_network(second: SecondTargetMixture, level: float, left: float) -> None:
     """Update the network with a target and with what the others have left of it, and the scale of the latter."""
-    error, spread = forests.network.error, forests.spread
+    error, spread = second.network.error, second.spread
     error[0], error[1] = level, left / spread[0]
-    network.learn_targets(forests.network)
-    share = max(1.0 / forests.network.rows[0], 1.0 - SPREAD_KEEP)
+    network.learn_targets(second.network)
+    share = newest_share(second.network.rows[0], 1.0 - SPREAD_KEEP)
     spread[0] = math.sqrt(max(spread[0] * spread[0] + share * (left * left - spread[0] * spread[0]), LEAST_SPREAD))
