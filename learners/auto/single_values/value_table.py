@@ -47,9 +47,8 @@ class ValueTable(NamedTuple):
 
 @fragment
 def is_counted(table: ValueTable, j: int) -> bool:
-    """Whether the row's value of a column gets a place."""
-    tried = table.rows[j] < TRIAL or (table.values[j] >= FEWEST and table.known[j] >= UNKNOWN)
-    return tried and table.wanted[j] > 0
+    """Whether the values of a column get places."""
+    return table.rows[j] < TRIAL or (table.values[j] >= FEWEST and table.known[j] >= UNKNOWN)
 
 
 @fragment
@@ -72,8 +71,10 @@ def want_values(table: ValueTable, x: Array) -> None:
     """
     n = table.wanted.shape[0]
     for j in range(n):
-        word = np.float64(x[x.shape[0] - n + j] + 0.0).view(np.uint64)  # -0.0 is 0
-        table.wanted[j] = mixed_bits(word + np.uint64(j + 1) * GOLDEN) | ONE
+        table.wanted[j] = np.uint64(0)
+        if is_counted(table, j):
+            word = np.float64(x[x.shape[0] - n + j] + 0.0).view(np.uint64)  # -0.0 is 0
+            table.wanted[j] = mixed_bits(word + np.uint64(j + 1) * GOLDEN) | ONE
 
 
 @kernel
@@ -81,8 +82,9 @@ def want_pairs(pairs: ValueTable, table: ValueTable) -> None:
     """Look for the pairs of the row's values in the used ones of the first features, of which `pairs` has columns."""
     i, j = 1, 0
     for c in range(pairs.wanted.shape[0]):
-        both = is_used(table, i) and is_used(table, j)
-        pairs.wanted[c] = mixed_bits(table.wanted[i] + mixed_bits(table.wanted[j])) | ONE if both else np.uint64(0)
+        pairs.wanted[c] = np.uint64(0)
+        if is_used(table, i) and is_used(table, j) and is_counted(pairs, c):
+            pairs.wanted[c] = mixed_bits(table.wanted[i] + mixed_bits(table.wanted[j])) | ONE
         j += 1
         if j == i:
             i, j = i + 1, 0
@@ -94,7 +96,7 @@ def search(table: ValueTable) -> bool:
     table.used[0], buckets = 0, np.uint64(table.key.shape[0] // WAYS)
     for j in range(table.wanted.shape[0]):
         table.found[j] = 0.0
-        if is_counted(table, j):
+        if table.wanted[j] > 0:
             place = WAYS * int((table.wanted[j] >> HALF) % buckets)
             table.place[j] = place
             for g in range(place, place + WAYS):
@@ -108,7 +110,7 @@ def search(table: ValueTable) -> bool:
 @kernel
 def count(table: ValueTable, j: int) -> int:
     """Count the row's value of a column; return the place of a new one, whose weights begin anew, or else -1."""
-    if not is_counted(table, j):
+    if table.wanted[j] == 0:
         return -1
     g, new = int(table.place[j]), -1
     if table.found[j] == 1.0:
