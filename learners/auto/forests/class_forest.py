@@ -16,6 +16,7 @@ from driftway.learners.auto.forests.trees import (
     Trees,
     bagging_weight,
     begin_tree,
+    count_gain,
     find_leaves,
     may_split,
     power,
@@ -200,6 +201,7 @@ def try_split(forest: ClassForest, t: int, growth: Growth, columns: Columns) -> 
     seen, best, second, chosen, last = forest.trees.seen[t, a], 0.0, 0.0, -1, 0
     for i in range(forest.counts.shape[2]):
         gain, at = best_bin(forest.counts[t, a, i], forest.totals[t, a], seen, forest.left)
+        count_gain(forest.trees, t, a, i, 2.0 * gain)
         if gain > best:
             second, best, chosen, last = best, gain, i, at
         elif gain > second:

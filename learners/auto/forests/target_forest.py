@@ -16,6 +16,7 @@ from driftway.learners.auto.forests.trees import (
     Trees,
     bagging_weight,
     begin_tree,
+    count_gain,
     find_leaves,
     may_split,
     power,
@@ -161,6 +162,7 @@ def try_split(forest: TargetForest, t: int, columns: Columns) -> None:
     best, second, chosen, last = 0.0, 0.0, -1, 0
     for i in range(forest.counts.shape[2]):
         gain, at = best_bin(forest.counts[t, a, i], forest.sums[t, a, i], seen, total)
+        count_gain(forest.trees, t, a, i, gain / spread)
         if gain > best:
             second, best, chosen, last = best, gain, i, at
         elif gain > second:

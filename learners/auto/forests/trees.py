@@ -18,6 +18,12 @@ FEWEST = 0.01
 """Smallest share of a leaf's rows that may go to a child."""
 FULL = 16384.0
 """Weight of rows without a split behind which a slot begins to count anew: counts have 16 bits."""
+BEST = 3
+"""If there are more features than a leaf observes, one in so many of these is chosen by what its splits gained."""
+NEWEST = 0.05
+"""Share of the last gain in the mean gain of a feature."""
+CHANCE = 4.0
+"""What the best split on a feature without effect gains, divided by the number of rows."""
 FREE = 0
 """Owner of a slot that is not in use, and slot of a leaf without one; others are an index + 1."""
 
@@ -41,6 +47,7 @@ class Trees(NamedTuple):
     seen: Array = field("f8[T, A]", "weight of the rows that a slot has observed")
     tried: Array = field("f8[T, A]", "the same when a split was last tried")
     nodes: Counts = field("i8[T]", "nodes in use, 0 before the first row", largest="N")
+    gain: Array = field("f8[c]", "what splits on each feature gain, a fading mean over all leaves")
     words: Words = field("u8[4]", "random words")
     leaf: Array = scratch("f8[T]", "leaf of the row in each tree")
     order: Array = scratch("f8[c]", "features, as they are drawn")
@@ -73,15 +80,32 @@ def power(base: float, exponent: int) -> float:
 
 @kernel
 def observe_features(trees: Trees, t: int, a: int, columns: Columns) -> None:
-    """Draw the features that slot a observes, without repetition, and clear its counts of rows."""
-    order, count = trees.order, columns.number
+    """Draw the features that slot a observes, without repetition, and clear its counts of rows.
+
+    If there are more, some of them are the best of a random part of all features, so that few with an effect are found
+    among hundreds without.
+    """
+    order, count, m = trees.order, columns.number, trees.observed.shape[2]
     for j in range(count):
         order[j] = columns.first + j
-    for i in range(trees.observed.shape[2]):
+    for i in range(count):
         j = i + randint(trees.words, count - i)
         order[i], order[j] = order[j], order[i]
+    best = m // BEST if count > m else 0
+    for i in range(best):
+        for j in range(i + best, count, best):
+            if trees.gain[int(order[j])] > trees.gain[int(order[i])]:
+                order[i], order[j] = order[j], order[i]
+    for i in range(m):
         trees.observed[t, a, i] = int(order[i])
     trees.seen[t, a] = trees.tried[t, a] = 0.0
+
+
+@fragment
+def count_gain(trees: Trees, t: int, a: int, i: int, gain: float) -> None:
+    """Count what a split on the i-th feature that slot a observes would gain, as a share of the largest impurity."""
+    j = trees.observed[t, a, i]
+    trees.gain[j] += NEWEST * (max(gain - CHANCE / trees.seen[t, a], 0.0) - trees.gain[j])
 
 
 @kernel

@@ -35,6 +35,7 @@ class Forest:
     def __init__(self, trees, seed, columns, observed, slots, nodes):
         self.generator, self.columns, self.observed = Xoshiro(seed), columns, observed
         self.most_slots, self.most_nodes = slots, nodes
+        self.gain = dict.fromkeys(columns, 0.0)
         self.trees, self.slots, self.nodes = [Leaf(self.empty()) for _ in range(trees)], [0] * trees, [0] * trees
 
     def begin(self, t):
@@ -43,9 +44,14 @@ class Forest:
 
     def observe(self, leaf):
         order = list(self.columns)
-        for i in range(self.observed):
+        for i in range(len(order)):
             j = i + self.generator.randint(len(order) - i)
             order[i], order[j] = order[j], order[i]
+        groups = self.observed // 3 if len(order) > self.observed else 0
+        for i in range(groups):
+            for j in range(i + groups, len(order), groups):
+                if self.gain[order[j]] > self.gain[order[i]]:
+                    order[i], order[j] = order[j], order[i]
         leaf.rows, leaf.observed, leaf.tried = [], order[: self.observed], 0
 
     def weight(self):
@@ -79,6 +85,10 @@ class Forest:
 
     def attempt(self, t, leaf, seen):
         gains = [self.best(leaf, feature, seen) for feature in leaf.observed]
+        largest = self.largest(leaf, seen)
+        for feature, (gain, _) in zip(leaf.observed, gains, strict=True):
+            if largest > 0.0:
+                self.gain[feature] += 0.05 * (max(gain / largest - 4.0 / seen, 0.0) - self.gain[feature])
         order = sorted(range(len(gains)), key=lambda i: -gains[i][0])
         best, second = gains[order[0]][0], gains[order[1]][0] if len(order) > 1 else 0.0
         if self.enough(leaf, best, second, seen):
@@ -173,6 +183,9 @@ class ClassForest(Forest):
                 best, last = purity, b
         return ((best - sum(total * total for total in totals) / seen) / seen if best > 0.0 else 0.0), last
 
+    def largest(self, _leaf, _seen):
+        return 0.5
+
     def enough(self, _leaf, best, second, seen):
         bound = sqrt(self.confidence / seen)
         return best >= 1e-3 and (best - max(second, 0.0) > bound or bound < self.tie)
@@ -258,6 +271,11 @@ class TargetForest(Forest):
             if below >= 0.01 * seen and gain > best:
                 best, last = gain, b
         return best, last
+
+    def largest(self, leaf, seen):
+        """What a split can gain at most; 0 if the targets are equal."""
+        spread = self.spread(leaf, seen)
+        return spread if spread > 1e-12 * seen else 0.0
 
     def enough(self, leaf, best, second, seen):
         spread, bound = self.spread(leaf, seen), sqrt(1.498 / seen)
