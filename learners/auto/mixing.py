@@ -1,6 +1,6 @@
 """The mixture of classification experts: logistic regression on their scores, with second-order updates.
 
-Each expert provides two inputs. Its raw score adds to the others' like evidence; its squashed score is a vote with
+Each expert provides two inputs. Its raw score adds to the others' as evidence does; its squashed score is a vote with
 about the same weight however confident it is, which suits noisy labels. Weights are shared by all classes, and a label
 is an observation that its class is ahead of all others: logistic regression, with more than two classes multinomial, by
 the extended Kalman filter of `second_order`. The weights hardly drift, except while the recent loss is far above that
@@ -44,7 +44,7 @@ class MixingState(NamedTuple):
     share: Array = field("f8[E]", "how much of the lead each expert has made up, in a fading mean")
     loss: Any = part(RecentLoss, "its squared loss, which shows a drift")
     late: Any = part(LateResiduals, "residuals of the labels that came late, which say how much such a label counts")
-    raw: Array = scratch("f8[E, K]", "what the experts say of each class")
+    raw: Array = scratch("f8[E, K]", "the experts' scores of each class")
     input: Array = scratch("f8[M, K]", "the same as it is mixed")
     by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
     lead: Array = scratch("f8[M]", "inputs of the row's class less those of the others, by their shares")
@@ -78,15 +78,15 @@ def mix(mixing: MixingState, S: Array, surest: float) -> None:
 def update_mixing(mixing: MixingState, S: Array, y: int, late: bool) -> float:
     """Learn that class y was ahead of all others; return the squared loss. Shapes: S f8[K], as `mix` wrote it.
 
-    A `late` label judges what the experts said when its row came. For a while after a drift that is what they had
-    learned before it, so late labels do not loosen the weights, and must not invert them. And if successive residuals
-    are alike, each of them says little that is new, see `late_residuals`.
+    A `late` label belongs to the scores of the time when its row came. For a while after a drift these are of what the
+    experts had learned before it, so late labels do not loosen the weights, and must not invert them. And if successive
+    residuals are alike, each of them counts less, see `late_residuals`.
     """
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
         lead[i] = dot(mixing.input[i], mixing.by_class)
-    update_weights(mixing)
+    update_shares(mixing)
     wrong = 1.0 - sigmoid(margin)
     share, gain = observe(mixing.P, lead, k, margin, NOISE, count_of(mixing, wrong) if late else 1.0)
     if not late or sum_after(mixing.weight, k, gain) >= LEAST:
@@ -116,8 +116,8 @@ def count_of(mixing: MixingState, wrong: float) -> float:
 
 
 @kernel
-def cache_scores(raw: Array, first: int, said: bool, cached_prediction: Array, place: int) -> int:
-    """Cache what the experts from `first` on said of each class, NaN if they did not; return the place behind it.
+def cache_scores(raw: Array, first: int, scored: bool, cached_prediction: Array, place: int) -> int:
+    """Cache the scores of the experts from `first` on, NaN without `scored`; return the place behind them.
 
     Only differences matter: one number suffices for two classes. Shapes: raw f8[E, K], cached_prediction f4[o].
     """
@@ -125,7 +125,7 @@ def cache_scores(raw: Array, first: int, said: bool, cached_prediction: Array, p
     for e in range(first, E):
         for c in range(0 if K > 2 else 1, K):
             score = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
-            cached_prediction[place] = score if said else math.nan
+            cached_prediction[place] = score if scored else math.nan
             place += 1
     return place
 
@@ -151,18 +151,18 @@ def loosen(mixing: MixingState) -> None:
 
 
 @kernel
-def update_weights(mixing: MixingState) -> None:
+def update_shares(mixing: MixingState) -> None:
     """Update each expert's share of the row's lead by absolute contribution; the row's contributions sum to 1."""
     share, E, total = mixing.share, mixing.share.shape[0], 0.0
     for e in range(E):
-        total += prediction_of(mixing, e)
+        total += contribution_of(mixing, e)
     if total > 0.0:
         for e in range(E):
-            share[e] = FADING * share[e] + (1.0 - FADING) * prediction_of(mixing, e) / total
+            share[e] = FADING * share[e] + (1.0 - FADING) * contribution_of(mixing, e) / total
 
 
 @fragment
-def prediction_of(mixing: MixingState, e: int) -> float:
-    """Absolute contribution of expert e to the row's lead."""
+def contribution_of(mixing: MixingState, e: int) -> float:
+    """Return the absolute contribution of expert e to the row's lead."""
     E = mixing.share.shape[0]
     return abs(mixing.weight[e] * mixing.lead[e] + mixing.weight[E + e] * mixing.lead[E + e])

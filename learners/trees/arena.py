@@ -129,7 +129,7 @@ def begin_tree(nodes: Nodes) -> int:
 
 @kernel
 def reset(nodes: Nodes) -> None:
-    """Forget a tree; the next row that it learns plants a new one."""
+    """Empty a tree; the next row that it learns begins a new one."""
     nodes.feature[0] = FREE
     nodes.slot[0] = -1
 

@@ -12,7 +12,7 @@ from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.random import Words, poisson
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, class_trees, features
-from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, largest_of
+from driftway.learners.trees.class_leaves import ClassPrediction, ClassWork, largest_of
 from driftway.learners.trees.class_trees import ClassTrees, score_tree
 from driftway.learners.trees.forest import ForestNumbers, Members, active_tree, spare_tree, watch_tree
 from driftway.learners.trees.monitors import Detectors
@@ -26,8 +26,8 @@ class ClassForest(NamedTuple):
     members: Any = part(Members, "which tree is which")
     detectors: Any = part(Detectors, "of the trees")
     generator: Words = field("u8[4]", "of the weights")
-    opinions: Any = part(ClassOpinion, "what the trees say of the row")
-    others: Any = part(ClassOpinion, "what a tree in the background says")
+    predictions: Any = part(ClassPrediction, "what the trees predict for the row")
+    others: Any = part(ClassPrediction, "what a tree in the background predicts")
     work: Any = part(ClassWork, "working space")
     S: Array = scratch("f8[K]", "logarithms of the classes' probabilities")
 
@@ -44,17 +44,17 @@ def score_classes(x: Array, p: ForestNumbers, memory: ClassForest) -> None:
 
 @fragment
 def vote(memory: ClassForest) -> None:
-    """Ask all trees."""
+    """Write the mean of the probabilities of all trees, as logarithms."""
     S, members, total = memory.S, memory.members, 0.0
     for c in range(S.shape[0]):
         S[c] = 0.0
     for t in range(members.active.shape[0]):
-        place, opinion = active_tree(members, t), member(memory.opinions, t)
-        score_tree(member(memory.trees, place), memory.work, opinion)
+        place, prediction = active_tree(members, t), member(memory.predictions, t)
+        score_tree(member(memory.trees, place), memory.work, prediction)
         weight = (members.right[place] + 1.0) / (members.rows[place] + 2.0)
         total += weight
         for c in range(S.shape[0]):
-            S[c] += weight * opinion.p[c]
+            S[c] += weight * prediction.p[c]
     for c in range(S.shape[0]):
         S[c] = log(S[c] / total)
 
@@ -70,13 +70,13 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: ForestNumbers
 @fragment
 def teach(t: int, y: int, p: ForestNumbers, memory: ClassForest) -> None:
     """Let tree t and its successor in the background learn the row; replace the tree if its errors have increased."""
-    members, opinion, work = memory.members, member(memory.opinions, t), memory.work
+    members, prediction, work = memory.members, member(memory.predictions, t), memory.work
     place, weight = active_tree(members, t), float(poisson(memory.generator, p.weight))
-    hit = largest_of(opinion.p) == y
+    hit = largest_of(prediction.p) == y
     members.rows[place] += 1
     members.right[place] += hit
     if weight > 0.0:
-        class_trees.learn_tree(member(memory.trees, place), y, weight, p.growth, work, opinion)
+        class_trees.learn_tree(member(memory.trees, place), y, weight, p.growth, work, prediction)
     if members.waiting[t] == 1:
         spare = spare_tree(members, t)
         other, tree = member(memory.others, 0), member(memory.trees, spare)
@@ -90,5 +90,5 @@ def teach(t: int, y: int, p: ForestNumbers, memory: ClassForest) -> None:
         one = member(memory.trees, gone)
         arena.reset(one.nodes)
         if gone == active_tree(members, t):
-            score_tree(one, work, opinion)
-            class_trees.learn_tree(one, y, 1.0, p.growth, work, opinion)
+            score_tree(one, work, prediction)
+            class_trees.learn_tree(one, y, 1.0, p.growth, work, prediction)

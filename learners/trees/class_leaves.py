@@ -41,11 +41,11 @@ class ClassLeaves(NamedTuple):
     )
 
 
-class ClassOpinion(NamedTuple):
-    """What each of T trees says of the row, and what learning needs of that."""
+class ClassPrediction(NamedTuple):
+    """What each of T trees predicts for the row, and what learning needs of that."""
 
     p: Array = scratch("f8[T, K]", "probability of each class")
-    said: Array = scratch("f8[T, 2]", "class by the counts of the leaf, and by naive Bayes")
+    outputs: Array = scratch("f8[T, 2]", "class by the counts of the leaf, and by naive Bayes")
     leaf: Array = scratch("f8[T, 1]", "the leaf")
 
 
@@ -70,29 +70,29 @@ def variance_of(squares: float, weight: float, scale: float) -> float:
 
 
 @fragment
-def consult(leaves: ClassLeaves, s: int, row: Row, opinion: ClassOpinion) -> None:
-    """Write the opinion of the leaf in slot s, or that of an empty tree if s < 0."""
-    p, K = opinion.p, opinion.p.shape[0]
-    opinion.said[COUNTS] = opinion.said[BAYES] = 0.0
+def predict_leaf(leaves: ClassLeaves, s: int, row: Row, prediction: ClassPrediction) -> None:
+    """Write what the leaf in slot s predicts, or an empty tree if s < 0."""
+    p, K = prediction.p, prediction.p.shape[0]
+    prediction.outputs[COUNTS] = prediction.outputs[BAYES] = 0.0
     if s < 0:
         for c in range(K):
             p[c] = 1.0 / K
         return
     seen = bayes(leaves, s, row, p)
     top = largest_of(p)
-    opinion.said[BAYES] = top
+    prediction.outputs[BAYES] = top
     total, most = 1.0, 0
     for c in range(K):
         n = leaves.counts[s, c] + leaves.prior[s, c]
         total += n
         if n > leaves.counts[s, most] + leaves.prior[s, most]:
             most = c
-    opinion.said[COUNTS] = most
+    prediction.outputs[COUNTS] = most
     if seen and leaves.hits[s, BAYES] >= leaves.hits[s, COUNTS]:
         normalise(p, top)
         return
     if not seen:
-        opinion.said[BAYES] = most
+        prediction.outputs[BAYES] = most
     for c in range(K):
         p[c] = (leaves.counts[s, c] + leaves.prior[s, c] + 1.0 / K) / total
 

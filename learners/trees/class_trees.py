@@ -1,7 +1,7 @@
 """Hoeffding trees for classes: how one tree of a block of T scores a row, learns it and grows.
 
 `driftway.learners.trees.hoeffding_tree` is one such tree, a forest has many. A caller keeps a `ClassTrees`, a
-`ClassOpinion` and a `ClassWork` in its memory, writes the row to `work.row` and calls, with what
+`ClassPrediction` and a `ClassWork` in its memory, writes the row to `work.row` and calls, with what
 `driftway.learners.engine.jit.member` takes out of both for tree t, `score_tree` and, for a labelled row just scored,
 `learn_tree` with a weight; `arena.reset` makes a tree forget everything.
 """
@@ -19,10 +19,10 @@ from driftway.learners.trees.class_leaves import (
     BAYES,
     COUNTS,
     ClassLeaves,
-    ClassOpinion,
+    ClassPrediction,
     ClassWork,
-    consult,
     observe,
+    predict_leaf,
     renew,
 )
 from driftway.learners.trees.features import choose, choose_pool
@@ -57,43 +57,43 @@ def tree_sizes(T: int, L: int, q: int, m: int, W: int) -> Sizes:
 
 
 @fragment
-def score_tree(tree: ClassTrees, work: ClassWork, opinion: ClassOpinion) -> None:
-    """Write the tree's opinion of the row."""
-    score_below(tree, 0, work, opinion)
+def score_tree(tree: ClassTrees, work: ClassWork, prediction: ClassPrediction) -> None:
+    """Write what the tree predicts for the row."""
+    score_below(tree, 0, work, prediction)
 
 
 @fragment
-def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpinion) -> None:
-    """Write the opinion of the leaf below a node that the row reaches."""
+def score_below(tree: ClassTrees, node: int, work: ClassWork, prediction: ClassPrediction) -> None:
+    """Write what the leaf below a node that the row reaches predicts."""
     leaf = arena.leaf_of(tree.nodes, work.row.x, node)
-    opinion.leaf[0] = leaf
-    consult(tree.leaves, tree.nodes.slot[leaf], work.row, opinion)
+    prediction.leaf[0] = leaf
+    predict_leaf(tree.leaves, tree.nodes.slot[leaf], work.row, prediction)
 
 
 @fragment
 def learn_tree(
-    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion
+    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, prediction: ClassPrediction
 ) -> None:
-    """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
+    """Learn the row that the tree has just predicted, with a weight > 0; split its leaf if it is time."""
     nodes = tree.nodes
     if not has_begun(nodes):
         begin_tree(tree, work)
     nodes.rows[0] += 1
-    learn_leaf(tree, y, weight, growth, work, opinion)
+    learn_leaf(tree, y, weight, growth, work, prediction)
 
 
 @fragment
 def learn_leaf(
-    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, opinion: ClassOpinion
+    tree: ClassTrees, y: int, weight: float, growth: SplitNumbers, work: ClassWork, prediction: ClassPrediction
 ) -> None:
-    """Add the row to the leaf that has just given its opinion; split it if it is time."""
-    nodes, leaves, leaf = tree.nodes, tree.leaves, int(opinion.leaf[0])
+    """Add the row to the leaf that has just predicted it; split that if it is time."""
+    nodes, leaves, leaf = tree.nodes, tree.leaves, int(prediction.leaf[0])
     s = nodes.slot[leaf]
     if s < 0:
         return
     nodes.last[leaf] = nodes.rows[0]
-    leaves.hits[s, COUNTS] += weight * (opinion.said[COUNTS] == y)
-    leaves.hits[s, BAYES] += weight * (opinion.said[BAYES] == y)
+    leaves.hits[s, COUNTS] += weight * (prediction.outputs[COUNTS] == y)
+    leaves.hits[s, BAYES] += weight * (prediction.outputs[BAYES] == y)
     observe(leaves, s, work.row, y, weight)
     leaves.waiting[s, 0] += weight
     if leaves.waiting[s, 0] >= growth.grace:

@@ -90,7 +90,7 @@ def spare_tree(members: Members, t: int) -> int:
 
 @fragment
 def watch_tree(members: Members, detectors: Detectors, t: int, error: float, p: ForestNumbers) -> int:
-    """Show a tree's error to its detectors; return the place of a tree that must be cut down, or -1.
+    """Show a tree's error to its detectors; return the place of a tree that must be reset, or -1.
 
     At a warning that is the one in the background, where a new one begins; at a drift it is the one that predicted.
     """

@@ -18,13 +18,13 @@ from driftway.learners.engine.jit import member
 from driftway.learners.learner import REGRESSION
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, class_trees, features, target_trees
-from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, largest_of, words_of
+from driftway.learners.trees.class_leaves import ClassPrediction, ClassWork, largest_of, words_of
 from driftway.learners.trees.class_trees import ClassTrees, tree_sizes
 from driftway.learners.trees.hoeffding_tree import score_classes, score_target
 from driftway.learners.trees.monitors import BUCKETS, Monitors, settle, watch_node, worse
 from driftway.learners.trees.nominal import NONE, nominal_columns
 from driftway.learners.trees.relative_error import ErrorScale, count_error, relative, root_of
-from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetOpinion, TargetWork
+from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetPrediction, TargetWork
 from driftway.learners.trees.target_trees import TargetTrees
 from driftway.learners.trees.tree_learner import TreeLearner
 
@@ -111,8 +111,8 @@ class ClassTree(NamedTuple):
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(ClassTrees, "the tree and its alternates, T = 1")
     monitors: Any = part(Monitors, "detectors in its nodes")
-    opinions: Any = part(ClassOpinion, "what it says of the row")
-    others: Any = part(ClassOpinion, "what an alternate says")
+    predictions: Any = part(ClassPrediction, "what it predicts for the row")
+    others: Any = part(ClassPrediction, "what an alternate predicts")
     work: Any = part(ClassWork, "working space")
     S: Array = scratch("f8[K]", "logarithms of the classes' probabilities")
 
@@ -124,17 +124,17 @@ class TargetTree(NamedTuple):
     trees: Any = part(TargetTrees, "the tree and its alternates, T = 1")
     monitors: Any = part(Monitors, "detectors in its nodes")
     error: Any = part(ErrorScale, "how large errors are")
-    opinions: Any = part(TargetOpinion, "what it predicts for the row")
-    others: Any = part(TargetOpinion, "what an alternate predicts")
+    predictions: Any = part(TargetPrediction, "what it predicts for the row")
+    others: Any = part(TargetPrediction, "what an alternate predicts")
     work: Any = part(TargetWork, "working space")
 
 
 @fragment
 def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: AdaptiveTreeNumbers, memory: ClassTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
-    tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
-    wrong = largest_of(opinion.p) != y
-    class_trees.learn_tree(tree, y, 1.0, p.growth, memory.work, opinion)
+    tree, prediction = member(memory.trees, 0), member(memory.predictions, 0)
+    wrong = largest_of(prediction.p) != y
+    class_trees.learn_tree(tree, y, 1.0, p.growth, memory.work, prediction)
     watch_classes(y, 1.0 if wrong else 0.0, p, memory)
     features.count_row(x, memory.known)
 
@@ -170,9 +170,9 @@ def watch_classes(y: int, error: float, p: AdaptiveTreeNumbers, memory: ClassTre
 @fragment
 def learn_target(x: Array, y: float, _omega: float, _value: float, p: AdaptiveTreeNumbers, memory: TargetTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
-    tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
-    off = y - opinion.said[VALUE]
-    target_trees.learn_tree(tree, y, 1.0, p.growth, memory.work, opinion)
+    tree, prediction = member(memory.trees, 0), member(memory.predictions, 0)
+    off = y - prediction.outputs[VALUE]
+    target_trees.learn_tree(tree, y, 1.0, p.growth, memory.work, prediction)
     watch_targets(y, off, p, memory)
     features.count_row(x, memory.known)
 

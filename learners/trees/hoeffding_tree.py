@@ -8,10 +8,10 @@ from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import class_trees, features, target_trees
-from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, words_of
+from driftway.learners.trees.class_leaves import ClassPrediction, ClassWork, words_of
 from driftway.learners.trees.class_trees import ClassTrees, score_tree, tree_sizes
 from driftway.learners.trees.nominal import NONE, nominal_columns
-from driftway.learners.trees.target_leaves import WORDS, TargetOpinion, TargetWork
+from driftway.learners.trees.target_leaves import WORDS, TargetPrediction, TargetWork
 from driftway.learners.trees.target_trees import TargetTrees, predict_tree
 from driftway.learners.trees.tree_learner import TreeLearner
 
@@ -66,7 +66,7 @@ class ClassTree(NamedTuple):
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(ClassTrees, "the tree, T = 1")
-    opinions: Any = part(ClassOpinion, "what it says of the row")
+    predictions: Any = part(ClassPrediction, "what it predicts for the row")
     work: Any = part(ClassWork, "working space")
     S: Array = scratch("f8[K]", "logarithms of the classes' probabilities")
 
@@ -76,7 +76,7 @@ class TargetTree(NamedTuple):
 
     known: Any = part(Statistics, "statistics of the columns")
     trees: Any = part(TargetTrees, "the tree, T = 1")
-    opinions: Any = part(TargetOpinion, "what it predicts for the row")
+    predictions: Any = part(TargetPrediction, "what it predicts for the row")
     work: Any = part(TargetWork, "working space")
 
 
@@ -84,16 +84,16 @@ class TargetTree(NamedTuple):
 def score_classes(x: Array, _p: Any, memory: Any) -> None:
     """Write the logarithm of each class's probability in the leaf that the row reaches. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
-    opinion = member(memory.opinions, 0)
-    score_tree(member(memory.trees, 0), memory.work, opinion)
+    prediction = member(memory.predictions, 0)
+    score_tree(member(memory.trees, 0), memory.work, prediction)
     for c in range(memory.S.shape[0]):
-        memory.S[c] = log(opinion.p[c])
+        memory.S[c] = log(prediction.p[c])
 
 
 @fragment
 def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: class_trees.SplitNumbers, memory: ClassTree) -> None:
     """Add the row to its leaf, and split that if it is time. Shapes: x f8[d]."""
-    class_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.opinions, 0))
+    class_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.predictions, 0))
     features.count_row(x, memory.known)
 
 
@@ -101,7 +101,7 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: class_trees.S
 def score_target(x: Array, _p: Any, memory: Any) -> float:
     """Return what the leaf that the row reaches predicts. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
-    return predict_tree(member(memory.trees, 0), memory.work, member(memory.opinions, 0))
+    return predict_tree(member(memory.trees, 0), memory.work, member(memory.predictions, 0))
 
 
 @fragment
@@ -109,5 +109,5 @@ def learn_target(
     x: Array, y: float, _omega: float, _value: float, p: target_trees.SplitNumbers, memory: TargetTree
 ) -> None:
     """Add the row to its leaf, and split that if it is time. Shapes: x f8[d]."""
-    target_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.opinions, 0))
+    target_trees.learn_tree(member(memory.trees, 0), y, 1.0, p, memory.work, member(memory.predictions, 0))
     features.count_row(x, memory.known)

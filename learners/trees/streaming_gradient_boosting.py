@@ -29,7 +29,7 @@ from driftway.learners.trees.forest import columns_of_patch
 from driftway.learners.trees.monitors import BUCKETS, Detectors, forget, increased
 from driftway.learners.trees.nominal import nominal_columns
 from driftway.learners.trees.relative_error import SLOW, ErrorScale, count_error, relative, root_of
-from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetOpinion, TargetWork
+from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetPrediction, TargetWork
 from driftway.learners.trees.target_trees import SplitNumbers, TargetTrees, learn_tree, predict_tree
 from driftway.learners.trees.tree_learner import TreeLearner
 
@@ -38,7 +38,7 @@ FLATTEST = 1e-3
 
 
 class StreamingGradientBoosting(TreeLearner):
-    """Regression trees in a row, each of which learns what those before it leave of the loss.
+    """Regression trees in sequence: each learns what those before it leave of the loss.
 
     Strong on targets and on classes with smooth boundaries of many columns, at the price of many trees. Step m predicts
     the Newton step -g / h of the log loss (targets: the residual) of F_(m-1) = sum of rate f_i over i < m, with weight
@@ -109,7 +109,7 @@ class BoostedClasses(NamedTuple):
     trees: Any = part(TargetTrees, "the trees")
     detectors: Any = part(Detectors, "of the trees")
     error: Any = part(ErrorScale, "how far the trees are from what they learn")
-    opinions: Any = part(TargetOpinion, "what they predict for the row")
+    predictions: Any = part(TargetPrediction, "what they predict for the row")
     work: Any = part(TargetWork, "working space")
     S: Array = scratch("f8[K]", "scores of the classes")
     F: Array = scratch("f8[K]", "scores of the steps so far")
@@ -124,7 +124,7 @@ class BoostedTargets(NamedTuple):
     detectors: Any = part(Detectors, "of the trees")
     error: Any = part(ErrorScale, "how far the trees are from what they learn")
     mean: Array = field("f8[2]", "rows, and fading mean of the targets, with which the sum begins")
-    opinions: Any = part(TargetOpinion, "what they predict for the row")
+    predictions: Any = part(TargetPrediction, "what they predict for the row")
     work: Any = part(TargetWork, "working space")
 
 
@@ -137,14 +137,14 @@ def score_classes(x: Array, p: BoostingNumbers, memory: BoostedClasses) -> None:
 
 @fragment
 def add_up(rate: float, memory: BoostedClasses) -> None:
-    """Ask all trees."""
-    S, C, T = memory.S, trees_of_step(memory.S), memory.opinions.said.shape[0]
+    """Write the sums, with the predictions of all trees."""
+    S, C, T = memory.S, trees_of_step(memory.S), memory.predictions.outputs.shape[0]
     for c in range(S.shape[0]):
         S[c] = 0.0
     for t in range(T):
-        said = member(memory.opinions, t)
-        predict_tree(member(memory.trees, t), memory.work, said)
-        S[class_of(t, C)] += rate * said.said[VALUE]
+        prediction = member(memory.predictions, t)
+        predict_tree(member(memory.trees, t), memory.work, prediction)
+        S[class_of(t, C)] += rate * prediction.outputs[VALUE]
 
 
 @fragment
@@ -168,8 +168,8 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: BoostingNumbe
 
 @fragment
 def descend_classes(y: int, p: BoostingNumbers, memory: BoostedClasses) -> None:
-    """Run through the steps."""
-    F, T, C, root = memory.F, memory.opinions.said.shape[0], trees_of_step(memory.F), root_of(memory.error)
+    """Let the trees of each step learn, one step after the other."""
+    F, T, C, root = memory.F, memory.predictions.outputs.shape[0], trees_of_step(memory.F), root_of(memory.error)
     for c in range(F.shape[0]):
         F[c] = 0.0
     for first in range(0, T, C):
@@ -178,9 +178,9 @@ def descend_classes(y: int, p: BoostingNumbers, memory: BoostedClasses) -> None:
             c = class_of(t, C)
             curvature = max(memory.p[c] * (1.0 - memory.p[c]), FLATTEST)
             wanted = ((1.0 if c == y else 0.0) - memory.p[c]) / curvature
-            said = member(memory.opinions, t).said[VALUE]
+            predicted = member(memory.predictions, t).outputs[VALUE]
             teach(t, wanted, curvature, root, p, memory)
-            F[c] += p.rate * said
+            F[c] += p.rate * predicted
 
 
 @fragment
@@ -199,15 +199,15 @@ def softmax(F: Array, p: Array) -> None:
 @fragment
 def teach(t: int, wanted: float, weight: float, root: float, p: BoostingNumbers, memory: Any) -> None:
     """Let tree t learn what it should have predicted; begin it anew if its errors have become more."""
-    tree, opinion, detectors = member(memory.trees, t), member(memory.opinions, t), member(memory.detectors, t)
-    off = wanted - opinion.said[VALUE]
-    learn_tree(tree, wanted, weight, p.growth, memory.work, opinion)
+    tree, prediction, detectors = member(memory.trees, t), member(memory.predictions, t), member(memory.detectors, t)
+    off = wanted - prediction.outputs[VALUE]
+    learn_tree(tree, wanted, weight, p.growth, memory.work, prediction)
     one = member(detectors, 0)
     if increased(one, relative(root, off), p.watch):
         forget(one)
         arena.reset(tree.nodes)
-        predict_tree(tree, memory.work, opinion)
-        learn_tree(tree, wanted, weight, p.growth, memory.work, opinion)
+        predict_tree(tree, memory.work, prediction)
+        learn_tree(tree, wanted, weight, p.growth, memory.work, prediction)
     count_error(memory.error, off)
 
 
@@ -220,12 +220,12 @@ def score_target(x: Array, p: BoostingNumbers, memory: BoostedTargets) -> float:
 
 @fragment
 def sum_of_steps(rate: float, memory: BoostedTargets) -> float:
-    """Ask all trees."""
+    """Return the sum, with the predictions of all trees."""
     total = memory.mean[1]
-    for t in range(memory.opinions.said.shape[0]):
-        opinion = member(memory.opinions, t)
-        predict_tree(member(memory.trees, t), memory.work, opinion)
-        total += rate * opinion.said[VALUE]
+    for t in range(memory.predictions.outputs.shape[0]):
+        prediction = member(memory.predictions, t)
+        predict_tree(member(memory.trees, t), memory.work, prediction)
+        total += rate * prediction.outputs[VALUE]
     return total
 
 
@@ -238,12 +238,12 @@ def learn_target(x: Array, y: float, _omega: float, _value: float, p: BoostingNu
 
 @fragment
 def descend_targets(y: float, p: BoostingNumbers, memory: BoostedTargets) -> None:
-    """Run through the steps."""
+    """Let the tree of each step learn, one step after the other."""
     root, mean = root_of(memory.error), memory.mean
     left = y - mean[1]
-    for t in range(memory.opinions.said.shape[0]):
-        said = member(memory.opinions, t).said[VALUE]
+    for t in range(memory.predictions.outputs.shape[0]):
+        predicted = member(memory.predictions, t).outputs[VALUE]
         teach(t, left, 1.0, root, p, memory)
-        left -= p.rate * said
+        left -= p.rate * predicted
     mean[0] += 1.0
     mean[1] += (y - mean[1]) * newest_share(mean[0], SLOW)

@@ -14,7 +14,7 @@ from driftway.learners.trees import arena, features, target_trees
 from driftway.learners.trees.forest import ForestNumbers, Members, active_tree, spare_tree, watch_tree
 from driftway.learners.trees.monitors import Detectors
 from driftway.learners.trees.relative_error import ErrorScale, count_error, relative, root_of
-from driftway.learners.trees.target_leaves import VALUE, TargetOpinion, TargetWork
+from driftway.learners.trees.target_leaves import VALUE, TargetPrediction, TargetWork
 from driftway.learners.trees.target_trees import TargetTrees, predict_tree
 
 
@@ -27,8 +27,8 @@ class TargetForest(NamedTuple):
     detectors: Any = part(Detectors, "of the trees")
     error: Any = part(ErrorScale, "how large errors are")
     generator: Words = field("u8[4]", "of the weights")
-    opinions: Any = part(TargetOpinion, "what the trees predict for the row")
-    others: Any = part(TargetOpinion, "what a tree in the background predicts")
+    predictions: Any = part(TargetPrediction, "what the trees predict for the row")
+    others: Any = part(TargetPrediction, "what a tree in the background predicts")
     work: Any = part(TargetWork, "working space")
 
 
@@ -41,10 +41,10 @@ def score_target(x: Array, _p: ForestNumbers, memory: TargetForest) -> float:
 
 @fragment
 def mean_of_trees(memory: TargetForest) -> float:
-    """Ask all trees."""
+    """Return the mean, after each tree has predicted the row."""
     members, total = memory.members, 0.0
     for t in range(members.active.shape[0]):
-        total += predict_tree(member(memory.trees, active_tree(members, t)), memory.work, member(memory.opinions, t))
+        total += predict_tree(member(memory.trees, active_tree(members, t)), memory.work, member(memory.predictions, t))
     return total / members.active.shape[0]
 
 
@@ -61,11 +61,11 @@ def learn_target(x: Array, y: float, _omega: float, value: float, p: ForestNumbe
 @fragment
 def teach(t: int, y: float, root: float, p: ForestNumbers, memory: TargetForest) -> None:
     """Let tree t and its successor in the background learn the row; replace the tree if its errors have increased."""
-    members, opinion, work = memory.members, member(memory.opinions, t), memory.work
+    members, prediction, work = memory.members, member(memory.predictions, t), memory.work
     weight = float(poisson(memory.generator, p.weight))
-    error = relative(root, y - opinion.said[VALUE])
+    error = relative(root, y - prediction.outputs[VALUE])
     if weight > 0.0:
-        target_trees.learn_tree(member(memory.trees, active_tree(members, t)), y, weight, p.growth, work, opinion)
+        target_trees.learn_tree(member(memory.trees, active_tree(members, t)), y, weight, p.growth, work, prediction)
         if members.waiting[t] == 1:
             tree, other = member(memory.trees, spare_tree(members, t)), member(memory.others, 0)
             predict_tree(tree, work, other)
@@ -75,5 +75,5 @@ def teach(t: int, y: float, root: float, p: ForestNumbers, memory: TargetForest)
         one = member(memory.trees, gone)
         arena.reset(one.nodes)
         if gone == active_tree(members, t):
-            predict_tree(one, work, opinion)
-            target_trees.learn_tree(one, y, 1.0, p.growth, work, opinion)
+            predict_tree(one, work, prediction)
+            target_trees.learn_tree(one, y, 1.0, p.growth, work, prediction)

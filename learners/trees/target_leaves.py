@@ -42,10 +42,10 @@ class TargetLeaves(NamedTuple):
     stats: Array = field("f8[T, L, m, W]", "of each: weight and sum of targets in each bin, the first bin, the width")
 
 
-class TargetOpinion(NamedTuple):
+class TargetPrediction(NamedTuple):
     """What each of T trees predicts for the row, and what learning needs of that."""
 
-    said: Array = scratch("f8[T, 3]", "the mean, the linear model, and the one of them that counts")
+    outputs: Array = scratch("f8[T, 3]", "the mean, the linear model, and the one of them that counts")
     leaf: Array = scratch("f8[T, 1]", "the leaf")
 
 
@@ -62,17 +62,17 @@ WORDS = 2 * BINS + 2
 
 
 @fragment
-def consult(leaves: TargetLeaves, s: int, row: Row, opinion: TargetOpinion) -> None:
+def predict_leaf(leaves: TargetLeaves, s: int, row: Row, prediction: TargetPrediction) -> None:
     """Write what the leaf in slot s predicts, or 0 if s < 0."""
-    said = opinion.said
+    outputs = prediction.outputs
     if s < 0:
-        said[LEVEL] = said[LINEAR] = said[VALUE] = 0.0
+        outputs[LEVEL] = outputs[LINEAR] = outputs[VALUE] = 0.0
         return
     linear = leaves.bias[s, 0]
     for j in range(row.z.shape[0]):
         linear += leaves.linear[s, j] * row.z[j]
-    said[LEVEL], said[LINEAR] = leaves.level[s, 1], linear
-    said[VALUE] = linear if leaves.errors[s, LINEAR] < leaves.errors[s, LEVEL] else leaves.level[s, 1]
+    outputs[LEVEL], outputs[LINEAR] = leaves.level[s, 1], linear
+    outputs[VALUE] = linear if leaves.errors[s, LINEAR] < leaves.errors[s, LEVEL] else leaves.level[s, 1]
 
 
 @fragment
@@ -95,20 +95,20 @@ def observe(leaves: TargetLeaves, s: int, y: float, weight: float, fade: float, 
 
 
 @fragment
-def descend(leaves: TargetLeaves, s: int, y: float, weight: float, row: Row, opinion: TargetOpinion) -> None:
+def descend(leaves: TargetLeaves, s: int, y: float, weight: float, row: Row, prediction: TargetPrediction) -> None:
     """Count the errors of the two predictors, and move the linear model towards the target.
 
     The step is that of implicit gradient descent, which never overshoots; its size falls to 1 / SLOWEST.
     """
     errors, bias = leaves.errors[s], leaves.bias[s]
     for way in range(2):
-        off = y - opinion.said[way]
+        off = y - prediction.outputs[way]
         errors[way] = ERRORS_FADE * errors[way] + weight * off * off
     bias[1] = min(bias[1] + weight, SLOWEST)
     squared = 1.0
     for j in range(row.z.shape[0]):
         squared += row.z[j] * row.z[j]
-    step = weight * (y - opinion.said[LINEAR]) / (bias[1] + weight * squared)
+    step = weight * (y - prediction.outputs[LINEAR]) / (bias[1] + weight * squared)
     bias[0] += step
     for j in range(row.z.shape[0]):
         leaves.linear[s, j] += step * row.z[j]

@@ -17,11 +17,11 @@ from driftway.learners.trees.target_leaves import (
     VALUE,
     WEIGHT,
     TargetLeaves,
-    TargetOpinion,
+    TargetPrediction,
     TargetWork,
-    consult,
     descend,
     observe,
+    predict_leaf,
     renew,
 )
 from driftway.learners.trees.variance_reduction import BestSplit, best_split
@@ -59,44 +59,54 @@ class SplitNumbers(NamedTuple):
 
 
 @fragment
-def predict_tree(tree: TargetTrees, work: TargetWork, opinion: TargetOpinion) -> float:
+def predict_tree(tree: TargetTrees, work: TargetWork, prediction: TargetPrediction) -> float:
     """Return the tree's prediction for the row."""
-    return predict_below(tree, 0, work, opinion)
+    return predict_below(tree, 0, work, prediction)
 
 
 @fragment
-def predict_below(tree: TargetTrees, node: int, work: TargetWork, opinion: TargetOpinion) -> float:
+def predict_below(tree: TargetTrees, node: int, work: TargetWork, prediction: TargetPrediction) -> float:
     """Return the prediction of the leaf below a node that the row reaches."""
     leaf = arena.leaf_of(tree.nodes, work.row.x, node)
-    opinion.leaf[0] = leaf
-    consult(tree.leaves, tree.nodes.slot[leaf], work.row, opinion)
-    return opinion.said[VALUE]
+    prediction.leaf[0] = leaf
+    predict_leaf(tree.leaves, tree.nodes.slot[leaf], work.row, prediction)
+    return prediction.outputs[VALUE]
 
 
 @fragment
 def learn_tree(
-    tree: TargetTrees, target: float, weight: float, growth: SplitNumbers, work: TargetWork, opinion: TargetOpinion
+    tree: TargetTrees,
+    target: float,
+    weight: float,
+    growth: SplitNumbers,
+    work: TargetWork,
+    prediction: TargetPrediction,
 ) -> None:
     """Learn the row, for which the tree has just predicted, with a weight > 0; split its leaf if it is time."""
     if not has_begun(tree.nodes):
         begin_tree(tree, min(max(target, -LARGEST), LARGEST), work)
-        predict_below(tree, 0, work, opinion)
+        predict_below(tree, 0, work, prediction)
     tree.nodes.rows[0] += 1
-    learn_leaf(tree, target, weight, growth, work, opinion)
+    learn_leaf(tree, target, weight, growth, work, prediction)
 
 
 @fragment
 def learn_leaf(
-    tree: TargetTrees, target: float, weight: float, growth: SplitNumbers, work: TargetWork, opinion: TargetOpinion
+    tree: TargetTrees,
+    target: float,
+    weight: float,
+    growth: SplitNumbers,
+    work: TargetWork,
+    prediction: TargetPrediction,
 ) -> None:
     """Add the row to the leaf that has just predicted for it; split it if it is time."""
-    nodes, leaves, y, leaf = tree.nodes, tree.leaves, min(max(target, -LARGEST), LARGEST), int(opinion.leaf[0])
+    nodes, leaves, y, leaf = tree.nodes, tree.leaves, min(max(target, -LARGEST), LARGEST), int(prediction.leaf[0])
     s = nodes.slot[leaf]
     if s < 0:
         return
     nodes.last[leaf] = nodes.rows[0]
     if growth.linear:
-        descend(leaves, s, y, weight, work.row, opinion)
+        descend(leaves, s, y, weight, work.row, prediction)
     observe(leaves, s, y, weight, growth.fade, work)
     leaves.waiting[s, 0] += weight
     if leaves.waiting[s, 0] >= growth.grace:

@@ -13,7 +13,7 @@ from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.auto.mixing import MixingState, cache_scores, mix, restore_scores, update_mixing
 from driftway.learners.auto.others import lead_over_others
 from driftway.learners.auto.second_order import PROBIT
-from driftway.learners.auto.single_values.value_table import WAYS, ValueTable, count, has_weight, search, want_values
+from driftway.learners.auto.single_values.value_table import WAYS, ValueTable, count, has_weight, search, write_keys
 from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
@@ -45,7 +45,7 @@ class ClassValues(NamedTuple):
     linear_variance: Array = field("f8[b]", "their variances", start=FIRST)
     mixing: Any = part(MixingState, "the mixture of the score of all others and this one", E="i", M="j")
     spread: Array = scratch("f8[1]", "variance of the margin")
-    own: Array = scratch("f8[K]", "what this expert says of each class")
+    own: Array = scratch("f8[K]", "this expert's scores of each class")
     before: Array = scratch("f8[K]", "the score of all others")
     by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
 
@@ -67,7 +67,7 @@ def add(values: ClassValues, x: Array, z: Array, S: Array) -> None:
     K, C, own, raw = S.shape[0], values.linear.shape[0], values.own, values.mixing.raw
     for c in range(K):
         values.before[c] = S[c]
-    want_values(values.table, x)
+    write_keys(values.table, x)
     if not search(values.table):
         return
     own[0] = 0.0
@@ -90,7 +90,7 @@ def add(values: ClassValues, x: Array, z: Array, S: Array) -> None:
 
 @kernel
 def learn(values: ClassValues, z: Array, S: Array, y: int) -> None:
-    """Learn class y of the row that `add` has just seen. Shapes: z f8[n + 1], S f8[K]."""
+    """Learn class y of the row that `add` was called with last. Shapes: z f8[n + 1], S f8[K]."""
     if values.table.used[0] == 1:
         update_mixing(values.mixing, S, y, False)
     teach(values, z, y)

@@ -14,7 +14,7 @@ import numpy as np
 from driftway.learners.auto import stacking
 from driftway.learners.auto.single_values import linear_forecast
 from driftway.learners.auto.single_values.linear_forecast import FIRST, LinearForecast, forecast
-from driftway.learners.auto.single_values.value_table import ValueTable, count, search, want_pairs, want_values
+from driftway.learners.auto.single_values.value_table import ValueTable, count, search, write_keys, write_pair_keys
 from driftway.learners.auto.stacking import StackingState
 from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
@@ -78,10 +78,10 @@ def add(values: TargetValues, x: Array, z: Array, others: float) -> float:
     """
     forecasts, table, pairs = values.mixing.forecasts, values.table, values.pairs
     forecasts[0] = others
-    want_values(table, x)
+    write_keys(table, x)
     if not search(table):
         return others
-    want_pairs(pairs, table)
+    write_pair_keys(pairs, table)
     search(pairs)
     forecasts[1] = forecast(values.level, table, pairs, z)
     forecasts[2] = others + forecast(values.left, table, pairs, z)
@@ -99,7 +99,7 @@ def is_better(values: TargetValues) -> bool:
 
 @kernel
 def learn(values: TargetValues, z: Array, level: float) -> None:
-    """Learn a target in standard deviations, of the row that `add` has seen. Shapes: z f8[n + 1]."""
+    """Learn a target in standard deviations, of the row that `add` was called with last. Shapes: z f8[n + 1]."""
     teach(values, z, level)
     if values.table.used[0] == 1:
         update_mixing(values, level, False)

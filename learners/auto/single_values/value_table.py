@@ -64,8 +64,8 @@ def has_weight(table: ValueTable, j: int) -> bool:
 
 
 @kernel
-def want_values(table: ValueTable, x: Array) -> None:
-    """Look for the row's values, which are the last n numbers of x, in columns of one feature each.
+def write_keys(table: ValueTable, x: Array) -> None:
+    """Write the keys of the row's values, the last n numbers of x, to columns of one feature each.
 
     Shapes: x f8[n] or f8[2 n].
     """
@@ -78,8 +78,8 @@ def want_values(table: ValueTable, x: Array) -> None:
 
 
 @kernel
-def want_pairs(pairs: ValueTable, table: ValueTable) -> None:
-    """Look for the pairs of the row's values in the used ones of the first features, of which `pairs` has columns."""
+def write_pair_keys(pairs: ValueTable, table: ValueTable) -> None:
+    """Write the keys of pairs of the row's values, of the first features, as far as both have weights by value."""
     i, j = 1, 0
     for c in range(pairs.wanted.shape[0]):
         pairs.wanted[c] = np.uint64(0)
@@ -92,7 +92,7 @@ def want_pairs(pairs: ValueTable, table: ValueTable) -> None:
 
 @kernel
 def search(table: ValueTable) -> bool:
-    """Find the places of the values that are wanted; return whether any column of these is used."""
+    """Find the places of the row's values by their keys; return whether any column of these is used."""
     table.used[0], buckets = 0, np.uint64(table.key.shape[0] // WAYS)
     for j in range(table.wanted.shape[0]):
         table.found[j] = 0.0

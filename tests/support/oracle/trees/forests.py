@@ -42,7 +42,7 @@ class Member:
         self.alarms = [Alarm(delta) for delta in self.deltas]
 
     def watch(self, error):
-        """Return whether the tree that predicts has been cut down."""
+        """Return whether the tree that predicts was reset."""
         warned, drifted = [alarm.increased(error) for alarm in self.alarms]
         if drifted:
             gone = self.active
