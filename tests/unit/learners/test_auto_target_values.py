@@ -12,6 +12,7 @@ from driftway.learners.contract import Array
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
+from tests.support.learning import scores
 from tests.support.oracle.auto.auto import Auto
 from tests.support.oracle.protocol import run
 from tests.support.oracle.standardize import Standardize
@@ -32,12 +33,6 @@ def auto(X: Array, standardize: bool = True) -> Learner:
     return Spec.parse("auto").create(X.shape[1], 0, "regression", standardize)
 
 
-def scored(learner: Learner, X: Array, y: Array) -> Array:
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0]
-
-
 def error(score: Array, y: Array) -> float:
     """Return the mean squared error of the second half."""
     return float(((score - y)[len(y) // 2 :] ** 2).mean())
@@ -47,7 +42,7 @@ def test_forecasts_equal_the_oracle() -> None:
     X, y = categories(820, (4, 5))
     y[::9] = np.nan
     learner = auto(X)
-    score = scored(learner, X, y)
+    score = scores(learner, X, y)
     plain = Auto(3, 0, "regression")
     expected = run(Standardize(plain, 3), X.tolist(), y.tolist())
     np.testing.assert_allclose(score, np.ravel(expected), rtol=1e-7, atol=1e-7)
@@ -80,7 +75,7 @@ def test_late_targets_are_learned_as_by_the_oracle() -> None:
 def test_the_effects_of_300_values_without_order_are_learned() -> None:
     """The noise has a variance of 0.25; by bins of the number, the error is 1.2."""
     X, y = categories(12_000, (300,))
-    assert error(scored(auto(X), X, y), y) < 0.35
+    assert error(scores(auto(X), X, y), y) < 0.35
 
 
 def test_they_correct_what_the_others_forecast_from_the_last_targets() -> None:
@@ -90,7 +85,7 @@ def test_they_correct_what_the_others_forecast_from_the_last_targets() -> None:
     for t in range(len(y)):
         level = 0.95 * level + steps[t]
         y[t] += level
-    assert error(scored(auto(X), X, y), y) < 0.9, "without them it is 1.7"
+    assert error(scores(auto(X), X, y), y) < 0.9, "without them it is 1.7"
 
 
 def test_the_effects_of_pairs_of_values_are_learned() -> None:
@@ -99,27 +94,27 @@ def test_the_effects_of_pairs_of_values_are_learned() -> None:
     X = np.column_stack([generator.integers(0, 24, 12_000), generator.integers(0, 7, 12_000)]).astype(float)
     effect = 2.0 * generator.standard_normal((24, 7))
     y = effect[X[:, 0].astype(int), X[:, 1].astype(int)] + 0.5 * generator.standard_normal(len(X))
-    assert error(scored(auto(X), X, y), y) < 0.5
+    assert error(scores(auto(X), X, y), y) < 0.5
 
 
 def test_without_values_that_return_forecasts_are_those_of_the_other_experts(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(3).standard_normal((3000, 2))
     y = X[:, 0] + np.sin(X[:, 1])
-    score, learner = scored(auto(X), X, y), auto(X)
+    score, learner = scores(auto(X), X, y), auto(X)
     assert learner.experts()["values_level"] == learner.experts()["values_left"] == 0.0
     monkeypatch.setattr(target_values, "cost", lambda n: 10**9)
     others = auto(X)
     assert "values_level" not in others.experts()
-    np.testing.assert_array_equal(scored(others, X, y), score)
+    np.testing.assert_array_equal(scores(others, X, y), score)
 
 
 def test_values_without_effect_do_not_make_the_forecast_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(4)
     X = np.column_stack([generator.integers(0, 200, (8000, 3)), generator.standard_normal(8000)])
     y = X[:, 3] + 0.5 * generator.standard_normal(8000)
-    with_values = error(scored(auto(X), X, y), y)
+    with_values = error(scores(auto(X), X, y), y)
     monkeypatch.setattr(target_values, "cost", lambda n: 10**9)
-    assert with_values < 1.005 * error(scored(auto(X), X, y), y)
+    assert with_values < 1.005 * error(scores(auto(X), X, y), y)
 
 
 def test_values_are_learned_with_late_targets() -> None:

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
-
-
-def learned(name, X, y, task="classification", **parameters):
-    """Return a learner that has learned the rows, and its scores."""
-    learner, score = learners.create(name, X.shape[1], task=task, **parameters), np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return learner, score
+from tests.support.learning import learned, scores
 
 
 def data(n=300, d=4, seed=41):
@@ -27,11 +21,11 @@ def data(n=300, d=4, seed=41):
 def test_beta_bernoulli_is_the_conjugate_posterior():
     y = np.random.default_rng(42).integers(0, 2, 500).astype(float)
     y[::7] = math.nan
-    learner, score = learned("beta_bernoulli", np.zeros((500, 1)), y, a0=2.0, b0=0.5)
+    learner, _ = learned("beta_bernoulli", np.zeros((500, 1)), y, a0=2.0, b0=0.5)
     ones, zeros = 2.0 + np.nansum(y), 0.5 + np.nansum(1.0 - y)
     assert [learner.state["a"][0], learner.state["b"][0]] == [ones, zeros]
-    learner.predict(np.zeros((1, 1)), score[:1])
-    assert 1.0 / (1.0 + math.exp(-score[0, 0])) == pytest.approx(ones / (ones + zeros))
+    log_odds = scores(learner, np.zeros((1, 1)), [math.nan])[0]
+    assert 1.0 / (1.0 + math.exp(-log_odds)) == pytest.approx(ones / (ones + zeros))
 
 
 def test_beta_bernoulli_decays_to_its_prior_and_follows_a_drift():
@@ -39,7 +33,7 @@ def test_beta_bernoulli_decays_to_its_prior_and_follows_a_drift():
     learner, score = learned("beta_bernoulli", np.zeros((400, 1)), y, a0=3.0, b0=2.0, decay=decay)
     assert learner.state["a"][0] == pytest.approx(3.0)
     assert learner.state["b"][0] == pytest.approx(2.0 + 1.0 / (1.0 - decay))
-    assert ((score[:, 0] >= 0.0) == y)[220:].all()
+    assert ((score >= 0.0) == y)[220:].all()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -174,7 +168,7 @@ def test_bayes_probit_is_accurate_far_in_either_tail(cov):
 def test_bayes_probit_variance_grows_back_up_to_the_prior(cov):
     X, y = data(400, 2)
     frozen, _ = learned("bayes_probit", X, y, cov=cov, q=0.0, prior_var=2.0)
-    alive, score = learned("bayes_probit", X, y, cov=cov, q=1e-2, prior_var=2.0)
+    alive, _ = learned("bayes_probit", X, y, cov=cov, q=1e-2, prior_var=2.0)
 
     def variances(learner):
         covariance = learner.state["covariance"]
@@ -182,10 +176,10 @@ def test_bayes_probit_variance_grows_back_up_to_the_prior(cov):
 
     assert (variances(frozen) < variances(alive)).all()
     before = alive.state.memory.tobytes()
-    alive.predict_then_update(X, np.full(400, math.nan), score)
+    scores(alive, X, np.full(400, math.nan))
     assert alive.state.memory.tobytes() == before
     for _ in range(3):
-        alive.predict_then_update(X * 1e-9, y, score)  # only the intercept learns
+        scores(alive, X * 1e-9, y)  # only the intercept learns
     assert variances(alive)[:2].tolist() == pytest.approx([2.0, 2.0])
     assert variances(alive).max() <= 2.0
 
@@ -193,8 +187,8 @@ def test_bayes_probit_variance_grows_back_up_to_the_prior(cov):
 @pytest.mark.parametrize("cov", ["full", "diag"])
 def test_bayes_probit_counts_rows_that_cannot_be_learned(cov):
     X, y = data(100, 2)
-    learner, score = learned("bayes_probit", X, y, cov=cov, q=0.0, intercept=False)
+    learner, _ = learned("bayes_probit", X, y, cov=cov, q=0.0, intercept=False)
     before = {key: learner.state[key].copy() for key in learner.state}
-    learner.predict_then_update(np.array([[0.0, 0.0], [1e308, 1e308]]), np.array([0.0, 1.0]), score[:2])
+    scores(learner, [[0.0, 0.0], [1e308, 1e308]], [0.0, 1.0])
     assert learner.state["skipped"][0] == before["skipped"][0] + 2
     assert all((learner.state[key] == before[key]).all() for key in before if key != "skipped")

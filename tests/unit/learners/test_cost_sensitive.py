@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
+from tests.support.learning import scores
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 # The figures of creditcard_default, and csogd2's costs on electricity, are our own: there, values exceed the bounds of
@@ -16,12 +17,6 @@ from tests.support.oracle.ranking import auc, balanced_accuracy
 # 0.4 points, and by 1 % of the costs.
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
 EQUAL = {"objective": "cost", "c_p": 1.0, "c_n": 1.0}
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0]
 
 
 def rare(n, d, share, seed=41):

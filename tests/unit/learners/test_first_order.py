@@ -11,14 +11,7 @@ from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.registry import ALIASES, LEARNERS, find
 from tests.conformance.rows import rows
-
-
-def run(name, X, y, task="classification", **parameters):
-    """Return the scores, and the learner after all rows."""
-    learner = learners.create(name, X.shape[1], task=task, **parameters)
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0], learner
+from tests.support.learning import learned
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +39,15 @@ def stream():
     ],
 )
 def test_special_cases_have_the_same_bits(special, general, stream):
-    got = run(special[0], *stream, **special[1])[0]
-    assert got.tobytes() == run(general[0], *stream, **general[1])[0].tobytes()
+    got = learned(special[0], *stream, **special[1])[1]
+    assert got.tobytes() == learned(general[0], *stream, **general[1])[1].tobytes()
 
 
 def test_a_restarted_learner_equals_a_new_one(stream):
     X, _ = stream
     y = np.arange(len(X)) % 2.0
-    whole = run("restarted_ogd", X, y, delta=100)[0]
-    parts = [run("ogd_logistic", X[i : i + 100], y[i : i + 100])[0] for i in range(0, 400, 100)]
+    whole = learned("restarted_ogd", X, y, delta=100)[1]
+    parts = [learned("ogd_logistic", X[i : i + 100], y[i : i + 100])[1] for i in range(0, 400, 100)]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
@@ -111,7 +104,7 @@ def test_aromma_takes_the_shortest_weights_in_both_half_spaces(stream):
 def test_aromma_is_rescaled_long_before_it_overflows():
     X, y = rows("binary", 20_000, 3)
     flipped = np.where(np.random.default_rng(0).random(len(y)) < 0.3, 1.0 - y, y)
-    score, learner = run("aromma", X, flipped)
+    learner, score = learned("aromma", X, flipped)
     assert np.isfinite(score).all()
     assert np.abs(learner.state["weight"]).max() <= 1e6
     assert 0.0 < learner.state["mu"][0] < 1e-6
@@ -158,7 +151,7 @@ def test_lms_with_a_safe_step_never_overshoots():
 
 
 def test_winnow_forms_make_the_same_mistakes(stream):
-    normalised, plain = (run("winnow", *stream, normalize=flag)[0] for flag in (True, False))
+    normalised, plain = (learned("winnow", *stream, normalize=flag)[1] for flag in (True, False))
     assert np.array_equal(normalised >= 0.0, plain >= 0.0)
     assert np.abs(normalised).max() <= 10.0 * max(1.0, np.abs(stream[0]).max())
 
@@ -167,7 +160,7 @@ def test_winnow2_finds_a_disjunction_with_few_mistakes():
     rng = np.random.default_rng(2)
     X = (rng.random((4000, 200)) < 0.02).astype(float)
     y = X[:, :3].max(axis=1)
-    score, _ = run("winnow", X, y, balanced=False, intercept=False)
+    _, score = learned("winnow", X, y, balanced=False, intercept=False)
     assert ((score >= 0.0) != y).sum() < 120
     assert ((score >= 0.0) == y)[2000:].all()
 
@@ -195,7 +188,7 @@ def test_the_automatic_exponent_follows_the_number_of_features():
     assert learners.create("norma", 3, p="auto").parameters.describe()[3]["values"] == "number, 2 <= value, or auto"
     for d, p in ((1, 2.0), (19, 2.0 * math.log(20))):
         X, y = rows("binary", 50, d)
-        got, expected = (run("p_norm_perceptron", X, y, p=exponent)[0] for exponent in ("auto", p))
+        got, expected = (learned("p_norm_perceptron", X, y, p=exponent)[1] for exponent in ("auto", p))
         assert got.tobytes() == expected.tobytes()
 
 
@@ -272,7 +265,7 @@ def test_conjunction_makes_few_mistakes_where_one_exists(seed):
     rng = np.random.default_rng(seed)
     X = (rng.random((3000, 12)) < 0.5).astype(float)
     y = (X[:, 2] * X[:, 7] * (1.0 - X[:, 9])).astype(float)
-    score, learner = run("conjunction", X, y)
+    learner, score = learned("conjunction", X, y)
     wrong = (score >= 0.0) != y
     assert 0 < wrong.sum() <= 13
     assert (y[wrong] == 1.0).all(), "what is left implies what is true"
@@ -295,5 +288,5 @@ def test_conjunction_makes_few_mistakes_where_one_exists(seed):
 )
 def test_accuracy_on_unscaled_boolean_features_is_the_documented_one(real_streams, name, parameters, column, expected):
     X, y = real_streams.rows(*column)
-    score, _ = run(name, X, y, **parameters)
+    _, score = learned(name, X, y, **parameters)
     assert 100 * ((score >= 0.0) == y).mean() == pytest.approx(expected, abs=0.01)

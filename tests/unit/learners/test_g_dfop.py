@@ -17,6 +17,7 @@ from driftway.learners.spec import Spec
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, rows
 from tests.conformance.table import ROWS, Case
+from tests.support.learning import learned
 from tests.support.oracle.drift import DDM as NaiveDDM
 from tests.support.oracle.least_squares import GDFOP
 from tests.support.oracle.protocol import run
@@ -27,14 +28,6 @@ DETECTOR = {"lambda_source": "detector", "mu_high": 0.2, "boost_len": 20}
 
 def case(kind, parameters, standardize=False):
     return Case(ROWS["g_dfop"], kind, json.dumps(parameters), standardize)
-
-
-def learned(name, X, y, task="classification", **parameters):
-    """Return the scores, and the learner after all rows."""
-    learner = learners.create(name, X.shape[1], task=task, **parameters)
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0], learner
 
 
 @pytest.mark.parametrize(
@@ -64,7 +57,7 @@ def test_field_equals_the_oracle_and_counts_invalid_lambdas(kind, column):
     X[:, column] = rng.uniform(0.9, 1.0, 500)
     X[::50, column] = rng.choice([0.0, -1.0, 1.1, 1e300], 10)
     task = "regression" if kind == "regression" else "classification"
-    got, learner = learned("g_dfop", X, y, task, lambda_source="field", column=column, mu=0.03)
+    learner, got = learned("g_dfop", X, y, task, lambda_source="field", column=column, mu=0.03)
     oracle = GDFOP(4, 2, kind, lambda_source="field", column=column, mu=0.03)
     np.testing.assert_allclose(got, np.array(run(oracle, X.tolist(), y.tolist()))[:, 0], rtol=1e-9, atol=1e-9)
     assert learner.state["skipped"].tolist() == [10]
@@ -77,8 +70,8 @@ def test_field_equals_the_oracle_and_counts_invalid_lambdas(kind, column):
 def test_const_is_dfop_bit_for_bit(task, made, given):
     X, y = made("regression" if task == "regression" else "binary", 2000, 5, 2)
     y[::7] = np.nan
-    got, varying = learned("g_dfop", X, y, task, **given)
-    expected, constant = learned("dfop", X, y, task, **given)
+    varying, got = learned("g_dfop", X, y, task, **given)
+    constant, expected = learned("dfop", X, y, task, **given)
     assert got.tobytes() == expected.tobytes()
     for name in constant.state:
         assert varying.state[name].tobytes() == constant.state[name].tobytes()
@@ -86,7 +79,7 @@ def test_const_is_dfop_bit_for_bit(task, made, given):
 
 def test_const_is_dfop_behind_the_standardiser():
     X, y = rows("binary", 2000, 5)
-    runs = [learned(name, X, y, standardize=True)[0].tobytes() for name in ("g_dfop", "dfop")]
+    runs = [learned(name, X, y, standardize=True)[1].tobytes() for name in ("g_dfop", "dfop")]
     assert runs[0] == runs[1]
 
 
@@ -102,7 +95,7 @@ def test_any_sequence_of_lambda_gives_the_batch_solution(task):
     rng = np.random.default_rng(4)
     X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300).astype(float)
     X[:, 2] = np.where(rng.random(300) < 0.1, rng.uniform(0.5, 1.0, 300), rng.uniform(0.97, 1.0, 300))
-    _, learner = learned("g_dfop", X, y, task, lambda_source="field", column=2, delta=2.0, intercept=False)
+    learner, _ = learned("g_dfop", X, y, task, lambda_source="field", column=2, delta=2.0, intercept=False)
     target = 2 * y - 1 if task == "classification" else y
     weight, P = batch(np.delete(X, 2, axis=1), target, X[:, 2], 2.0)
     np.testing.assert_allclose(learner.state["weight"], weight, rtol=1e-8, atol=1e-8)
@@ -112,7 +105,7 @@ def test_any_sequence_of_lambda_gives_the_batch_solution(task):
 def test_harmonic_weights_rows_by_their_number():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((200, 4)), rng.standard_normal(200)
-    _, learner = learned("g_dfop", X, y, "regression", lambda_source="harmonic", mu=0.0, intercept=False)
+    learner, _ = learned("g_dfop", X, y, "regression", lambda_source="harmonic", mu=0.0, intercept=False)
     weigh = np.arange(2.0, 202.0) / 201.0  # (i + 1) / (t + 1)
     R = (X * weigh[:, None]).T @ X + np.eye(4) / 201.0
     np.testing.assert_allclose(learner.state["weight"], np.linalg.solve(R, X.T @ (weigh * y)), rtol=1e-8)
@@ -128,18 +121,18 @@ def test_fortescue_forgets_about_one_row_in_N0():
         oracle.learn(x, target)
         factors.append(oracle.forgetting)
     assert 1.0 - np.mean(factors[1000:]) == pytest.approx(0.01, rel=0.1)
-    _, learner = learned("g_dfop", X, y, "regression", lambda_source="fortescue", N0=100.0)
+    learner, _ = learned("g_dfop", X, y, "regression", lambda_source="fortescue", N0=100.0)
     np.testing.assert_allclose(learner.state["weight"], oracle.w, rtol=1e-9)
     assert learner.state["variance"][0] == pytest.approx(oracle.variance, rel=1e-9)
 
 
 def test_perfect_and_extreme_targets_leave_fortescue_finite():
     X = np.ones((50, 1))
-    still, learner = learned("g_dfop", X, np.zeros(50), "regression", lambda_source="fortescue")
+    learner, still = learned("g_dfop", X, np.zeros(50), "regression", lambda_source="fortescue")
     assert learner.state["variance"][0] == 0.0
     assert not still.any()
     y = np.where(np.arange(50) % 3 == 0, 1.7e308, -1.7e308)
-    wild, learner = learned("g_dfop", X, y, "regression", lambda_source="fortescue")
+    learner, wild = learned("g_dfop", X, y, "regression", lambda_source="fortescue")
     assert np.isfinite(wild).all()
     assert all(np.isfinite(learner.state[name]).all() for name in learner.state)
 
@@ -148,12 +141,12 @@ def test_detector_boosts_the_rows_after_an_alarm_and_no_other():
     X, y = rows("binary", 3000, 4, seed=2)
     oracle = GDFOP(4, 2, "binary", lambda_source="detector", mu_high=0.2, boost_len=20)
     expected = np.array(run(oracle, X.tolist(), y.tolist()))[:, 0]
-    got, learner = learned("g_dfop", X, y, lambda_source="detector", mu_high=0.2, boost_len=20)
+    learner, got = learned("g_dfop", X, y, lambda_source="detector", mu_high=0.2, boost_len=20)
     np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-8)
     first = oracle.alarms[0]
     assert 1500 < first < 1700
     assert learner.state["alarms"].tolist() == [len(oracle.alarms)]
-    calm, _ = learned("dfop", X, y)
+    _, calm = learned("dfop", X, y)
     # The row at index `first` is learned with more forgetting, so the one after it is the first with another score.
     assert got[: first + 1].tobytes() == calm[: first + 1].tobytes()
     assert got[first + 1] != calm[first + 1]
@@ -171,7 +164,7 @@ def test_invalid_parameters_are_refused_in_one_sentence():
     for text in ("g_dfop:lambda_source=field,column=3", "scaled:g_dfop:lambda_source=field,column=3"):
         assert Spec.parse(text).min_features() == 4
     assert Spec.parse("g_dfop:column=3").min_features() == 1
-    score, learner = learned("g_dfop", np.ones((5, 1)), np.ones(5), lambda_source="field", intercept=False)
+    learner, score = learned("g_dfop", np.ones((5, 1)), np.ones(5), lambda_source="field", intercept=False)
     assert learner.state.nbytes == 72
     assert not score.any()
 
@@ -235,7 +228,7 @@ def test_ddm_does_not_take_the_first_error_for_a_drift():
 @pytest.mark.parametrize(("column", "alarms"), list(enumerate((1, 1, 6, 1, 57, 4))))
 def test_the_number_of_alarms_is_that_of_the_specification(real_streams, column, alarms):
     X, y = real_streams.rows(*COLUMNS[column])
-    _, learner = learned("g_dfop", X, y, lambda_source="detector", standardize=True)
+    learner, _ = learned("g_dfop", X, y, lambda_source="detector", standardize=True)
     assert learner.state["alarms"].tolist() == [alarms]
 
 
@@ -254,7 +247,7 @@ def test_accuracies_by_the_papers_protocol_are_the_published_ones(real_streams, 
         hits = []
         for k in range(1, 11):
             part = slice(n * k // 50, n * k // 50 + 4 * n // 5)
-            score, _ = learned(name, X[part], y[part], **parameters)
+            _, score = learned(name, X[part], y[part], **parameters)
             hits.append(100 * ((score >= 0) == y[part]).mean())
         assert np.mean(hits) == pytest.approx(expected, abs=0.5), name
 

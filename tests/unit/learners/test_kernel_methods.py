@@ -11,6 +11,7 @@ from driftway.learners.kernel_methods.bandwidth import prefer
 from driftway.learners.kernel_methods.tvm import merge_nearest
 from driftway.learners.numeric.symmetric import diagonalise
 from tests.conformance.checks import same
+from tests.support.learning import scores
 from tests.support.oracle import kernel_budgets, kernel_classes, kernel_merging, kernel_methods
 
 FIXED = {"width": "dimension"}
@@ -23,12 +24,6 @@ def stream(n, d=4, seed=5, noise=0.05):
     y = ((X**2).sum(axis=1) > d - 0.5).astype(float)
     flip = rng.random(n) < noise
     return X, np.where(flip, 1.0 - y, y)
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0]
 
 
 def gram(learner, n):

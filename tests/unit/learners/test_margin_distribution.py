@@ -12,16 +12,9 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.hindsight.odm_batch import odm_batch, odm_objective
 from driftway.learners.margin_distribution.d_odm import DODM, MAX_CANDIDATES, epochs_of
 from tests.conformance.rows import COLUMNS, rows
+from tests.support.learning import learned
 from tests.support.oracle.margin_distribution import Dynamic
 from tests.support.oracle.protocol import run
-
-
-def learnt(name, X, y, **parameters):
-    """Return a learner that has learned the rows, and its scores."""
-    learner = learners.create(name, X.shape[1], **parameters)
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return learner, score[:, 0]
 
 
 def numeric_gradient(f, w, h=1e-6):
@@ -34,21 +27,21 @@ def numeric_gradient(f, w, h=1e-6):
 def test_a_grid_grown_by_forks_equals_the_full_grid(parameters):
     X, y = rows("binary", 1500, 3)
     expected = run(Dynamic(3, 2, "binary", finite=math.ceil(math.log2(1500)) + 1, **parameters), X.tolist(), y.tolist())
-    learner, score = learnt("d_odm", X, y, **parameters)
+    learner, score = learned("d_odm", X, y, **parameters)
     np.testing.assert_allclose(score, np.array(expected)[:, 0], rtol=1e-12, atol=1e-12)
     assert learner.state["candidates"][0] == 2 + math.floor(math.log2(1500))
 
 
 def test_candidates_are_restarted_odms_and_their_prior_is_the_documented_one():
     X, y = rows("binary", 300, 4)
-    state = learnt("d_odm", X, y)[0].state
+    state = learned("d_odm", X, y)[0].state
     n = state["candidates"][0]
     assert state["epoch"][:n].tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256, 0]
     for i in range(n - 1):
-        alone = learnt("restarted_odm", X, y, epoch=2**i)[0].state
+        alone = learned("restarted_odm", X, y, epoch=2**i)[0].state
         assert (state["weight"][i] == alone["weight"]).all()
         assert state["age"][i] == alone["age"][0]
-    assert (state["weight"][n - 1] == learnt("online_odm", X, y)[0].state["weight"]).all()
+    assert (state["weight"][n - 1] == learned("online_odm", X, y)[0].state["weight"]).all()
     prior = [1 / (k * (k + 1)) for k in range(1, n)] + [1 / n]
     np.testing.assert_allclose(np.exp(state["log_prior"][:n]), prior, rtol=1e-12)
     assert state["beta"].sum() == pytest.approx(1.0, abs=1e-12)
@@ -56,7 +49,7 @@ def test_candidates_are_restarted_odms_and_their_prior_is_the_documented_one():
 
 def test_forks_stop_at_the_largest_number_of_candidates():
     X, y = rows("binary", 10, 2)
-    learner = learnt("d_odm", X, y)[0]
+    learner = learned("d_odm", X, y)[0]
     n = int(learner.state["candidates"][0])
     learner.state["candidates"][0], learner.state["learned"][0] = MAX_CANDIDATES, 2 ** (MAX_CANDIDATES - 1) - 1
     learner.state["epoch"][n - 1 :] = 0
@@ -89,16 +82,16 @@ def test_a_safe_step_never_raises_the_loss_of_its_row():
 
 def test_restarted_odm_equals_new_learners():
     X, y = rows("binary", 400, 3)
-    assert (learnt("restarted_odm", X, y, epoch=401)[1] == learnt("online_odm", X, y)[1]).all()
-    whole = learnt("restarted_odm", X, y, epoch=100)[1]
-    parts = [learnt("restarted_odm", X[i : i + 100], y[i : i + 100])[1] for i in range(0, 400, 100)]
+    assert (learned("restarted_odm", X, y, epoch=401)[1] == learned("online_odm", X, y)[1]).all()
+    whole = learned("restarted_odm", X, y, epoch=100)[1]
+    parts = [learned("restarted_odm", X[i : i + 100], y[i : i + 100])[1] for i in range(0, 400, 100)]
     assert (whole == np.concatenate(parts)).all()
-    assert learnt("restarted_odm", X, y, epoch=400)[0].state["weight"].any() == 0
+    assert learned("restarted_odm", X, y, epoch=400)[0].state["weight"].any() == 0
 
 
 def test_random_starts_depend_on_the_seed_and_have_the_stated_length():
     X, y = rows("binary", 50, 3)
-    one, same, other = (learnt("restarted_odm", X, y, epoch=7, init="random", seed=s)[1] for s in (1, 1, 2))
+    one, same, other = (learned("restarted_odm", X, y, epoch=7, init="random", seed=s)[1] for s in (1, 1, 2))
     assert (one == same).all()
     assert (one != other).all()
     fresh = learners.create("restarted_odm", 999, init="random", init_scale=2.0)
@@ -112,14 +105,14 @@ def test_one_outlier_freezes_the_weights_unless_losses_are_clipped():
     y[2000:] = 1.0 - y[2000:]
     X[128] *= 1e4  # at a power of 2 all candidates but the top one have just restarted
     late = slice(2500, 3900)
-    hits = {clip: ((learnt("d_odm", X, y, f_clip=clip)[1] >= 0) == y)[late].mean() for clip in (0.0, 100.0)}
+    hits = {clip: ((learned("d_odm", X, y, f_clip=clip)[1] >= 0) == y)[late].mean() for clip in (0.0, 100.0)}
     assert hits[100.0] > hits[0.0] + 0.05
 
 
 @pytest.mark.parametrize("rate", ["anytime", "adahedge"])
 def test_zero_one_losses_are_not_clipped_as_documented(rate):
     X, y = rows("binary", 500, 3)
-    scores = [learnt("d_odm", X, y, rate=rate, meta_loss="zero_one", f_clip=clip)[1] for clip in (0.0, 0.5)]
+    scores = [learned("d_odm", X, y, rate=rate, meta_loss="zero_one", f_clip=clip)[1] for clip in (0.0, 0.5)]
     assert scores[0].tobytes() == scores[1].tobytes()
     f_clip = next(one for one in DODM.Params.describe() if one["name"] == "f_clip")
     assert "`zero_one` mistakes are bounded already, and f_clip has no effect on them" in f_clip["text"]

@@ -11,17 +11,10 @@ from driftway import learners
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.multiclass import margins
 from tests.conformance.rows import rows
+from tests.support.learning import learned
 
 PERCEPTRONS = ("mc_perceptron_max", "mc_perceptron_uniform", "mc_perceptron_sim")
 NAMES = (*PERCEPTRONS, "mc_ogd", "mc_softmax", "mc_pa", "mc_pa1", "mc_pa2", "mc_romma", "mc_aromma")
-
-
-def run(name, X, y, K=2, **parameters):
-    """Return the scores, and the learner after all rows."""
-    learner = learners.create(name, X.shape[1], K, **parameters)
-    score = np.empty((len(X), learner.n_scores))
-    learner.predict_then_update(X, y, score)
-    return score, learner
 
 
 def stepped(name, W, x, label, mu=1.0, **parameters):
@@ -63,7 +56,8 @@ def parted(W, x, label, rival, step):
 )
 def test_two_classes_have_the_bits_of_the_binary_learner(multiclass, binary):
     X, y = rows("binary", 400, 4, unlabelled=0.1)
-    assert run(multiclass[0], X, y, **multiclass[1])[0].tobytes() == run(binary[0], X, y, **binary[1])[0].tobytes()
+    (_, got), (_, expected) = (learned(name, X, y, **parameters) for name, parameters in (multiclass, binary))
+    assert got.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +72,7 @@ def test_two_classes_have_the_bits_of_the_binary_learner(multiclass, binary):
 def test_two_classes_score_as_the_binary_learner(multiclass, binary):
     X, y = rows("binary", 200, 4, unlabelled=0.1)
     X, y = X[:100].copy(), y[:100].copy()  # before `romma` rescales its weights, whose length differs
-    (got, learner), (expected, _) = run(multiclass[0], X, y, **multiclass[1]), run(binary[0], X, y, **binary[1])
+    (learner, got), (_, expected) = (learned(name, X, y, **parameters) for name, parameters in (multiclass, binary))
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
     if "mu" in learner.state:
         assert learner.state["mu"][0] == 1.0
@@ -87,7 +81,7 @@ def test_two_classes_score_as_the_binary_learner(multiclass, binary):
 @pytest.mark.parametrize("name", ["mc_romma", "mc_aromma"])
 def test_rescaled_weights_predict_as_those_of_the_binary_learner(name):
     X, y = rows("binary", 1500, 4)
-    (got, learner), (expected, other) = run(name, X, y), run(name.removeprefix("mc_"), X, y)
+    (learner, got), (other, expected) = learned(name, X, y), learned(name.removeprefix("mc_"), X, y)
     assert max(learner.state["mu"][0], other.state["mu"][0]) < 1.0
     assert ((got >= 0.0) == (expected >= 0.0)).all()
 
@@ -97,7 +91,7 @@ def test_perceptrons_learn_exactly_the_wrong_predictions():
     for name in PERCEPTRONS:
         for K in (2, 3):  # the first arg-max is class 0
             for label in range(K):
-                assert run(name, x, np.array([float(label)]), K)[1].state["weight"].any() == (label > 0)
+                assert learned(name, x, [label], n_classes=K)[0].state["weight"].any() == (label > 0)
 
 
 @pytest.mark.parametrize("name", [*PERCEPTRONS, "mc_romma"])
@@ -106,8 +100,8 @@ def test_one_class_alone_is_learned_in_twenty_passes(name, kind):
     X, _ = rows(kind, 240, 5, 4, 0.2)
     K = 2 if kind == "binary" else 4
     for label in range(1 if K == 2 and name in PERCEPTRONS else 0, K):  # see their docstrings on ties of two classes
-        score, learner = run(name, np.tile(X, (20, 1)), np.full(20 * len(X), float(label)), K)
-        assert (predicted_class(score, learner.kind)[-len(X) :] == label).all()
+        learner, score = learned(name, np.tile(X, (20, 1)), np.full(20 * len(X), label), n_classes=K)
+        assert (predicted_class(score.reshape(len(score), -1), learner.kind)[-len(X) :] == label).all()
 
 
 def test_ties_go_to_the_lowest_wrong_class_and_count_as_mistakes():
@@ -134,7 +128,7 @@ def test_perceptrons_divide_the_step_among_wrong_classes_as_documented():
 @pytest.mark.parametrize("name", NAMES)
 def test_steps_sum_to_zero_over_the_classes(name):
     X, y = rows("multiclass", 300, 4, 5, unlabelled=0.1)
-    weight = run(name, X, y, 5)[1].state["weight"]
+    weight = learned(name, X, y, n_classes=5)[0].state["weight"]
     assert weight.any()
     assert abs(weight.sum(axis=0)).max() < 1e-9 * abs(weight).max()
 
@@ -235,7 +229,7 @@ def test_romma_takes_the_shortest_weights_in_two_half_spaces(name):
 @pytest.mark.parametrize("K", [2, 3])
 def test_rows_that_cannot_be_learned_are_counted(name, K):
     X = np.array([[1.0, -2.0], [2.0, 0.5]])
-    learner = run(name, X, np.array([1.0, 0.0]), K, intercept=False)[1]
+    learner, _ = learned(name, X, [1.0, 0.0], n_classes=K, intercept=False)
     learner.state["weight"][0] = 1e200
     before = learner.state["weight"].copy()
     score = np.empty((2, learner.n_scores))

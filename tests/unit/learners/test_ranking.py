@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from driftway import learners
+from tests.support.learning import scores
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 NAMES = ("oam_seq", "oam_gra", "opauc", "adaoam")
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
-
-
-def scores(learner, X, y):
-    score = np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return score[:, 0]
 
 
 def two_classes(n, d, share=0.3, seed=51):

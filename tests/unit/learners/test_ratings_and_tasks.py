@@ -15,15 +15,10 @@ from driftway.learners.numeric.symmetric import clip_eigenvalues
 from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
+from tests.support.learning import scores
 
 LAST = 50
 """Number of previous rows among which the specification looks for partners."""
-
-
-def scores(learner, X, y):
-    score = np.empty((len(y), 1))
-    learner.predict_then_update(np.ascontiguousarray(X, float), np.asarray(y, float), score)
-    return score[:, 0]
 
 
 def learner_of(text, d, standardize=True):

@@ -9,6 +9,7 @@ import pytest
 
 from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
+from tests.support.learning import learned, scores
 
 NAMES = ("truncated_gradient", "fobos_l1", "rda_l1", "ftrl_proximal")
 
@@ -26,13 +27,6 @@ def data(n=400, d=4, seed=31):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     return X, (X[:, ::2].sum(axis=1) + 0.3 + 0.5 * rng.standard_normal(n) > 0).astype(float)
-
-
-def learned(name, X, y, **parameters):
-    """Return a learner that has learned the rows, and its scores."""
-    learner, score = learners.create(name, X.shape[1], **parameters), np.empty((len(X), 1))
-    learner.predict_then_update(X, y, score)
-    return learner, score
 
 
 def slope(s, y):
@@ -195,27 +189,26 @@ def test_a_larger_penalty_leaves_fewer_weights_and_the_intercept(name, parameter
     X[:, 10:] = 0.0 * X[:, 10:]  # features that never occur
     y[:] = (X[:, 0] + X[:, 2] > -1.0).astype(float)
     every_row = {"theta": 0.0, "K": 1} if name == "truncated_gradient" else {}
-    counts, scores = [], []
+    counts, found = [], []
     for value in values:
         learner, score = learned(name, X, y, **{parameter: value, **every_row})
         counts.append(nonzero(learner))
-        scores.append(score)
+        found.append(score)
     assert counts[0] == 10
     assert counts == sorted(counts, reverse=True)
     assert 0 < counts[2] < 10
     assert counts[3] == 0
-    assert (scores[3][1000:] > 0.0).all(), "of the intercept alone, which is not penalised"
+    assert (found[3][1000:] > 0.0).all(), "of the intercept alone, which is not penalised"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_that_would_overflow_are_counted_and_change_nothing(name):
     X, y = data(52, 2)
-    learner, score = learned(name, X, y, intercept=False)
+    learner, _ = learned(name, X, y, intercept=False)
     for key in {"weight", "average", "z"} & set(learner.state):
         learner.state[key][:] = 1e10
     before = {key: learner.state[key].copy() for key in learner.state if key not in ("learned", "skipped")}
-    learner.predict_then_update(np.array([[1e308, 1e308], [1e308, -1e308]]), np.array([0.0, 1.0]), score[:2])
-    assert score[:2, 0].tolist() == [0.0, 0.0]
+    assert scores(learner, [[1e308, 1e308], [1e308, -1e308]], [0.0, 1.0]).tolist() == [0.0, 0.0]
     assert learner.state["skipped"][0] == 2
     assert all((learner.state[key] == values).all() for key, values in before.items())
 
