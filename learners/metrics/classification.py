@@ -255,7 +255,7 @@ def count_hits(
 
 @fragment
 def majority(actual: Counts, binary: bool) -> int:
-    """Return the most frequent class. Shapes: actual i8[K]."""
+    """Return the most frequent class; a tie goes to class 1 of two, to the lowest of several. Shapes: actual i8[K]."""
     if binary:
         return 1 if actual[1] >= actual[0] else 0
     favourite = 0

@@ -8,7 +8,7 @@ from driftway.learners.contract import Array, Counts, field, fragment, kernel
 from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import as_views, fields_of
-from driftway.learners.metrics.classification import check_memory, kappa, ratio
+from driftway.learners.metrics.classification import check_memory, kappa, majority, ratio
 from driftway.learners.metrics.prequential import predicted_class
 
 HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
@@ -137,13 +137,8 @@ def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, m
             margins[0, label] -= 1
             margins[1, predicted] -= 1
         label, predicted = int(y[t]), prediction[t]
-        favourite = 0
-        for c in range(1, seen.shape[0]):
-            # A tie goes to class 1 of two, to the lowest of several.
-            if seen[c] > seen[favourite] or (binary and seen[c] == seen[favourite]):
-                favourite = c
         no_change_hit = 1 if last[0] == label else 0
-        majority_hit = 1 if favourite == label else 0
+        majority_hit = 1 if majority(seen, binary) == label else 0
         tally(counted, 1 if label == predicted else 0, no_change_hit, majority_hit, 1 if labels[0] > 0 else 0)
         for i in range(counted.shape[0]):
             in_window[i] += counted[i]
