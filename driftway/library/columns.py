@@ -217,7 +217,7 @@ def matrix(X: Any) -> Array:
     if not hasattr(X, "__array__") and (method := next((name for name in LAZY if hasattr(X, name)), None)):
         raise TypeError(f"X is a {type(X).__name__}, not a table in memory: give X.{method}()")
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
-        raise ValueError("X is a list of dicts: learn them one by one with learn_one")
+        raise ValueError("X is a list of dicts: give them one by one, to learn_one or predict_one")
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: fill them in first, as X.filled(0) does")
     _require_no_times(X)

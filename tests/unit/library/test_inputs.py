@@ -144,6 +144,14 @@ def test_a_missing_label_is_not_a_class(label: Any) -> None:
         dw.Regressor("dfop").fit(ROWS, [0.5, label, 0.5, 1.0])
 
 
+def test_a_list_of_dicts_is_refused_with_what_takes_one_of_them() -> None:
+    events = [{"a": 1.0, "b": 2.0}]
+    model = dw.create("arow").fit(ROWS, Y)
+    for call in (lambda: model.partial_fit(events, [1]), lambda: model.predict(events)):
+        with pytest.raises(ValueError, match="list of dicts: give them one by one, to learn_one or predict_one"):
+            call()
+
+
 def test_what_numpy_would_turn_into_other_numbers_or_labels_is_refused() -> None:
     times = np.array(ROWS).astype("datetime64[s]")
     masked = np.ma.masked_greater(np.array(ROWS), 2.5)
