@@ -161,11 +161,11 @@ def bench(**given: Any) -> None:
     try:
         with (
             _kafka(given, provide, any(case.workers > 1 for case in cases)) as bootstrap,
-            Benchmark(bootstrap, effort, _say) as contest,
+            Benchmark(bootstrap, effort, _say) as benchmark,
         ):
             for number, case in enumerate(cases, 1):
                 _say((f"case {number}/{len(cases)}: " if len(cases) > 1 else "") + case.named())
-                results.append(contest.run(case))
+                results.append(benchmark.run(case))
     finally:  # a sweep that fails or is interrupted still shows the completed cases
         if results:
             _conclude(results, given["as_json"], given["out"])

@@ -83,8 +83,8 @@ class DemoResult:
     @property
     def exact(self) -> bool:
         """Whether every row sent has exactly one outcome."""
-        return all(account.exact for account in self.partition_counts) and self.sent == sum(
-            a.end for a in self.partition_counts
+        return all(one.exact for one in self.partition_counts) and self.sent == sum(
+            one.end for one in self.partition_counts
         )
 
 
@@ -256,7 +256,7 @@ class Demo:
 
     def _judge(self, report: dict[str, Any], seconds: float) -> DemoResult:
         """Count again, as seen by a reader that starts after everything has ended; last commits included."""
-        ledger, kinds = OutcomeCounter(), Counter[str]()
+        counter, kinds = OutcomeCounter(), Counter[str]()
         tail = self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
         deadline = time.monotonic() + LAST_READ_SECONDS
         while not tail.at_end:
@@ -266,7 +266,7 @@ class Demo:
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
                 place, rejected, kind = self._outcome(message)
                 if place is not None:
-                    ledger.count(*place, rejected)
+                    counter.count(*place, rejected)
                 if kind:
                     kinds[kind] += 1
             if messages:
@@ -282,7 +282,7 @@ class Demo:
             if "window_accuracy" in self.curves.metrics
         }
         return DemoResult(
-            ledger.partition_counts(self._input_ends(self._ends.of)),
+            counter.partition_counts(self._input_ends(self._ends.of)),
             self.curves,
             found,
             seconds,

@@ -93,14 +93,14 @@ def asked(tmp_path) -> TableRequest:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> Iterator[AutoResults]:
-    asking = StreamSelection(
+    selection = StreamSelection(
         ("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",), ("wall_robot", "sru1")
     )
     with pytest.MonkeyPatch.context() as patch:  # each further learner would be another kernel to compile
         patch.setitem(STREAMS, "keystroke", STREAMS["keystroke"]._replace(rivals=RIVALS))
         patch.setitem(PROBABILITY_STREAMS, "electricity", LIKELY)
         patch.setattr(measuring, "LEARNERS", ("auto", "dfop", "no_change", "arow", "rls"))
-        yield measure(asked(tmp_path_factory.mktemp("auto")), asking)
+        yield measure(asked(tmp_path_factory.mktemp("auto")), selection)
 
 
 def test_learners_that_need_other_columns_are_left_out():

@@ -13,7 +13,13 @@ from driftway.workbench.paper_tables.auto.peers import (
     PeerFigure,
     compared,
 )
-from driftway.workbench.paper_tables.auto.streams import ABOVE_NO_CHANGE, AT_LEAST, FACTORS, OF_THE_PAPERS, ONE_SIDED
+from driftway.workbench.paper_tables.auto.streams import (
+    ABOVE_NO_CHANGE,
+    ABOVE_ONE_AGAINST_ALL,
+    AT_LEAST,
+    FACTORS,
+    OF_THE_PAPERS,
+)
 from driftway.workbench.paper_tables.experiments.d_odm import EXPERIMENT as D_ODM
 from driftway.workbench.paper_tables.experiments.dfop import EXPERIMENT as DFOP
 from driftway.workbench.paper_tables.published import PublishedFigure
@@ -130,7 +136,7 @@ def claims(results: AutoResults, peers: Sequence[PeerFigure] = ()) -> list[Claim
         Claim(
             ONE_VS_REST,
             "Several classes: above both `ova:pa` and `ova:dfop`",
-            {name: ours[name] - above_both(results, name) for name in ONE_SIDED if name in ours},
+            {name: ours[name] - above_both(results, name) for name in ABOVE_ONE_AGAINST_ALL if name in ours},
             strict=True,
         ),
         Claim(

@@ -115,7 +115,7 @@ class TableRun(NamedTuple):
     job: Job | AblationRun
 
 
-def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoResults:
+def measure(asked: TableRequest, selection: StreamSelection | None = None) -> AutoResults:
     """Run everything.
 
     Raises
@@ -125,9 +125,9 @@ def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoR
     """
     from driftway.worker.processes import run_jobs
 
-    asking = asking or StreamSelection()
+    selection = selection or StreamSelection()
     started, results = time.perf_counter(), AutoResults()
-    works = list(_runs(asked, asking, results))
+    works = list(_runs(asked, selection, results))
     if not works:
         raise UsageFailure("none of the streams of the table auto is available; give their folder with --data-dir")
     asked.say(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
@@ -171,33 +171,33 @@ def _weight(work: TableRun) -> float:
     return SLOW_PER_ROW.get(work.learner, 1.0) * pieces * (5.0 if work.stream in LONG else 1.0)
 
 
-def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) -> Iterator[TableRun]:
+def _runs(asked: TableRequest, selection: StreamSelection, results: AutoResults) -> Iterator[TableRun]:
     """Yield every run on available streams, each once."""
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
-    for data_set in asking.papers:
+    for data_set in selection.papers:
         name = _first_there(DATA_SETS[data_set].streams, data_set, asked, results)
         if name is not None:
             yield TableRun(data_set, AUTO, Job(name, Spec.parse(AUTO), Target(), opening, SEGMENTS, first=0))
     there = {}
-    for name in dict.fromkeys((*asking.whole, *asking.probabilities, *asking.order)):
+    for name in dict.fromkeys((*selection.whole, *selection.probabilities, *selection.order)):
         there[name] = _first_there((STREAMS[name].opens,), name, asked, results) is not None
         if there[name]:
-            results.compared += [name] * (name in asking.whole)
-            rivals = STREAMS[name].rivals if name in asking.whole else ()
-            likely = PROBABILITY_STREAMS[name] if name in asking.probabilities else ()
+            results.compared += [name] * (name in selection.whole)
+            rivals = STREAMS[name].rivals if name in selection.whole else ()
+            likely = PROBABILITY_STREAMS[name] if name in selection.probabilities else ()
             for learner in dict.fromkeys((AUTO, *rivals, *likely)):
                 target = Target(n_classes=STREAMS[name].n_classes)
                 yield _whole(name, STREAMS[name].opens, learner, target, opening)
-    for name in asking.order:
+    for name in selection.order:
         if there[name]:
             one = STREAMS[name]
             yield TableRun(name, HISTORY, AblationRun(one.opens, one.n_classes, HISTORY, asked.data_dir))
-    for name in asking.regression:
+    for name in selection.regression:
         if _first_there((name,), name, asked, results) is not None:
             stream = asked.open_stream(name, seed=asked.seed, data_dir=asked.data_dir)
             yield from _of_targets(name, stream.n_features, opening)
-    for name in asking.peers:
-        if name not in there and name not in asking.regression:
+    for name in selection.peers:
+        if name not in there and name not in selection.regression:
             classes = BESIDE_PEERS[name]
             target = Target(n_classes=classes) if classes else Target(REGRESSION, 0)
             if _first_there((opens_as(name),), name, asked, results) is not None:

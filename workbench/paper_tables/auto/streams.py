@@ -70,7 +70,7 @@ interchangingRBF    | 15 | add_exp_d dwm ova:quadratic_perceptron ova:dfop ova:p
 kddcup99_10pct      | 23 | hmm_filter ova:mc_pa1 ova:pa ova:dfop mc_pa weighted_majority
 """)
 
-ONE_SIDED = ("4CR", "4CRE-V1", "4CE1CF", "5CVT", "keystroke", "powersupply")
+ABOVE_ONE_AGAINST_ALL = ("4CR", "4CRE-V1", "4CE1CF", "5CVT", "keystroke", "powersupply")
 """Streams where `auto` should be better than one-against-all with passive-aggressive and with DFOP."""
 AT_LEAST = {"electricity": 92.9, "MG-2C-2D": 93.3, "powersupply_ampm": 91.7}
 """Accuracies that `auto` should reach on whole streams."""
