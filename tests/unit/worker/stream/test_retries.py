@@ -108,6 +108,7 @@ def test_few_failures_are_not_given_up_however_long_they_took(clock: Clock) -> N
     for _ in range(MIN_FAILURES - 1):
         seen.record_failure(1, ErrorAction.UNKNOWN, "x")
         clock.now += GIVE_UP
+        assert seen.due() == [1]
 
 
 def test_a_success_resets_the_failures(clock: Clock) -> None:
@@ -116,6 +117,7 @@ def test_a_success_resets_the_failures(clock: Clock) -> None:
         seen.record_failure(1, ErrorAction.ABORT, "x")
         clock.now += GIVE_UP / 2
         seen.succeeded(1)
+        assert seen.due() == []
 
 
 def test_a_restore_gets_the_remaining_time_and_never_zero(clock: Clock) -> None:
