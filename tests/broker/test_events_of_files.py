@@ -1,5 +1,5 @@
-"""Promise P2 for user-defined events: a worker that reads a file's rows from a topic by a schema, and `driftway
-evaluate` of the same file with the same options, compute the same bits."""
+"""Reproducible predictions of user-defined events: a worker that reads a file's rows from a topic by a schema, and
+`driftway evaluate` of the same file with the same options, compute the same bits."""
 
 from __future__ import annotations
 

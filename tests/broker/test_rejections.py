@@ -1,4 +1,4 @@
-"""Promise P6: a thousand unusable records among a hundred thousand good ones, on two partitions."""
+"""No silent loss: a thousand unusable records among a hundred thousand good ones, on two partitions."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tests.conformance.checks import (
     split_at_every_row,
     split_invariant,
 )
-from tests.conformance.promises import Check, run_all
+from tests.conformance.run_all import Check, run_all
 from tests.conformance.table import ROWS, Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}

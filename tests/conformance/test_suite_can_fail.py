@@ -12,7 +12,7 @@ from driftway.learners.linear.pa1 import PA1
 from driftway.learners.linear.pa2 import PA2
 from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers
 from tests.conformance import checks
-from tests.conformance.promises import run_all
+from tests.conformance.run_all import run_all
 from tests.conformance.table import ROWS, Case
 
 

@@ -1,4 +1,4 @@
-"""Both sides of promises P1 and P2: the expected output, and the output that a read_committed reader sees."""
+"""Exactly once and reproducible: the expected output, and the output that a read_committed reader sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P6 under hostile input: whatever the bytes, a record becomes a prediction or a rejection and disturbs no other."""
+"""No silent loss of hostile input: any bytes become a prediction or a rejection, and disturb no other record."""
 
 from __future__ import annotations
 

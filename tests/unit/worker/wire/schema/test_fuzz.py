@@ -1,4 +1,4 @@
-"""P6 under a schema: whatever the bytes, an event is predicted or rejected with a reason, and disturbs no other."""
+"""No silent loss under a schema: any bytes are predicted or rejected with a reason, and disturb no other event."""
 
 from __future__ import annotations
 
