@@ -33,9 +33,9 @@ def test_kernels_read_a_member_whose_arrays_have_one_type():
     assert total_of_second_row(Pair(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]))) == 67.0
 
 
-def turning(n, d=4, seed=1):
+def turning(n, d=4):
     """An interaction of two columns whose classes are exchanged after half of the rows."""
-    X = np.random.default_rng(seed).uniform(-1.0, 1.0, (n, d))
+    X = np.random.default_rng(1).uniform(-1.0, 1.0, (n, d))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(float)
     y[n // 2 :] = 1.0 - y[n // 2 :]
     return X, y

@@ -16,9 +16,9 @@ NAMES = ("oam_seq", "oam_gra", "opauc", "adaoam")
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
 
 
-def two_classes(n, d, share=0.3, seed=51):
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < share).astype(float)
+def two_classes(n, d):
+    rng = np.random.default_rng(51)
+    y = (rng.random(n) < 0.3).astype(float)
     return rng.standard_normal((n, d)) + 0.8 * y[:, None], y
 
 

@@ -17,15 +17,15 @@ from tests.support.oracle.trees import learners as oracles
 QUICK = {"grace": 20, "delta": 0.1, "tie": 0.3}
 
 
-def quadrants(n, seed=1):
+def quadrants(n):
     """Rows of an interaction that no linear learner can express."""
-    X = np.random.default_rng(seed).uniform(size=(n, 3))
+    X = np.random.default_rng(1).uniform(size=(n, 3))
     return X, ((X[:, 0] > 0.3) & (X[:, 1] > 0.6)).astype(float)
 
 
-def with_ids(n, seed=2):
+def with_ids(n):
     """Rows whose second column is an id: 2, 5 and 7 of 0..9 are the other class."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     X = np.column_stack([rng.standard_normal(n), rng.integers(0, 10, n)])
     return X, np.isin(X[:, 1], (2, 5, 7)).astype(float)
 

@@ -34,8 +34,8 @@ CASES = {**{name: (text,) for name, text in ONE_EACH.items()}, **MORE}
 RANDOM = ("gradual", "label_noise", "missing", "imbalance", "virtual", "chain")
 
 
-def stream_with(case: str, seed: int = 1) -> Stream:
-    return open_stream("sea:rows=2000", seed=seed, inject=CASES[case])
+def stream_with(case: str) -> Stream:
+    return open_stream("sea:rows=2000", seed=1, inject=CASES[case])
 
 
 def bits(stream: Stream, size: int = 8192) -> list[bytes]:
