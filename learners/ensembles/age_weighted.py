@@ -14,7 +14,7 @@ from driftway.learners.numeric.elementary.logarithm import log1p
 
 BASE = (
     "Learner of every expert. Margins are averaged: a learner that is confident after three rows, like gaussian_nb, "
-    "drowns out the others."
+    "outweighs the others."
 )
 
 CERTAIN = 1.0

@@ -6,7 +6,7 @@ from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
 
 
 class CSOGD1(Learner):
-    """Gradient descent that asks a larger margin of the class whose mistakes weigh more.
+    """Gradient descent that requires a larger margin for the class whose mistakes weigh more.
 
     Prefer `csogd2` if one class is rare: here the margin of such a class becomes rho, but its steps are no larger
     than those of the other.

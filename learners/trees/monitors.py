@@ -56,7 +56,7 @@ def forget(one: Any) -> None:
 
 @kernel
 def begin_watch(one: Monitors, row: int) -> None:
-    """Forget all errors; `one` is the detector of a node born at a row."""
+    """Forget all errors; `one` is the detector of a node that began at a row."""
     forget(one)
     one.begun[0] = row
 
