@@ -85,7 +85,7 @@ def update_stacking(stacking: StackingState, y: float, late: bool) -> None:
             P[e, e] += count * DRIFT
     for i in range(2):
         of_both[i] = fading * of_both[i] + count * (y - both[i]) * (y - both[i])
-    update_weights(stacking)
+    update_shares(stacking)
     noise = max((1.0 - FADING) * of_both[1], LEAST) / count
     part = 1.0 / (noise + max(matvec(P, away, k), 0.0))
     for e in range(k.shape[0]):
@@ -102,8 +102,8 @@ def count_of(stacking: StackingState, residual: float) -> float:
 
 
 @kernel
-def update_weights(stacking: StackingState) -> None:
-    """Set the weights of the mean to the normalised likelihoods."""
+def update_shares(stacking: StackingState) -> None:
+    """Set the shares in the mean to the normalised likelihoods."""
     loss, share, twice, total = stacking.loss, stacking.share, 2.0 * variance_of(stacking), 0.0
     least = math.inf
     for e in range(loss.shape[0]):
