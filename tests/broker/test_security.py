@@ -8,10 +8,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import AdminClient
 
 from driftway.worker.errors import Failure, no_topic
-from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.client_config import is_refusal, quiet
 from tests.support.granted_topics import LEARNER, NEEDED, OUTPUTS, PASSWORD, ROWS, GrantedTopics, scram
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
@@ -253,6 +254,24 @@ def test_a_wrong_password_is_reported_as_such(guarded: Secured, user: str) -> No
     case.require_nothing()
 
 
+def await_refusal(bootstrap: str, pairs: list[str]) -> None:
+    """Wait until a client with these properties reports that its login or a certificate was refused."""
+    errors: list[KafkaError] = []
+    properties = dict(pair.split("=", 1) for pair in pairs)
+    client = AdminClient(quiet({"bootstrap.servers": bootstrap, **properties, "error_cb": errors.append}))
+
+    def is_refused() -> bool:
+        client.poll(0.1)
+        return any(is_refusal(error) for error in errors)
+
+    await_until(is_refused, 30, "the client reports that the broker refuses it")
+
+
+@pytest.mark.parametrize("wrong", ["sasl.password=wrong", "sasl.username=nobody", "sasl.mechanism=PLAIN"])
+def test_every_refusal_of_a_login_is_recognised(guarded: Secured, user: str, wrong: str) -> None:
+    await_refusal(guarded.guarded, [*scram(user)[1::2], wrong])
+
+
 @pytest.mark.parametrize("form", slow_but(["json"], ["text", "json"]))
 @pytest.mark.parametrize("way", slow_but(["-X"], ["-X", "environment", "config", "properties file", "help"]))
 def test_no_secret_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
@@ -371,3 +390,13 @@ def test_a_missing_certificate_or_a_wrong_key_password_is_refused(tls: tuple[Sec
     plain = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", broker.guarded, seconds=60)
     assert sentence(plain, 1, 5)
     case.require_nothing()
+
+
+@pytest.mark.slow
+def test_every_refusal_of_a_certificate_is_recognised(tls: tuple[Secured, Path], tmp_path: Path) -> None:
+    broker, folder = tls
+    make_certificates(tmp_path, "alice", password=PASSWORD)  # of another authority
+    stranger, trusted = certificate(tmp_path, "alice").split(), f"ssl.ca.location={folder / 'ca.pem'}"
+    await_refusal(broker.guarded, stranger)
+    await_refusal(broker.guarded, [*stranger, trusted])
+    await_refusal(broker.guarded, ["security.protocol=SSL", trusted])

@@ -295,7 +295,7 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     Failure
         A client property is not valid, or the broker rejects our credentials.
     """
-    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     errors: list[Any] = []
@@ -309,7 +309,7 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     except KafkaException:
         admin.poll(0)  # delivers pending errors to the callback
         for cause in errors:
-            if cause.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in cause.str():
+            if is_refusal(cause):
                 sentence = scrubbed(" ".join(cause.str().split()), passthrough)
                 raise Failure(f"the broker at {where} refused this client: {sentence}") from None
         for one in filter(None, (ADVERTISED.match(cause.str()) for cause in errors)):
@@ -321,6 +321,16 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
         silent = f"no Kafka broker answered at {where} within {timeout:.0f} s{hint}"
         raise Unreachable(with_file_shortage(silent)) from None
     return cluster
+
+
+def is_refusal(error: Any) -> bool:
+    """Return whether a client's error says that a broker refuses its login, or one of the two the other's certificate.
+
+    There is no code for a certificate that the broker refuses: only the message of the lost connection says so.
+    """
+    from confluent_kafka import KafkaError
+
+    return error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in error.str()
 
 
 def quiet(properties: Mapping[str, Any]) -> Properties:

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from driftway.worker.errors import Failure, Unreachable, file_shortage
-from driftway.worker.kafka.client_config import base_properties, without_membership
+from driftway.worker.kafka.client_config import base_properties, is_refusal, without_membership
 from driftway.worker.kafka.error_handling import MISSING, message_of
 from driftway.worker.kafka.log_reader.reader import READER_TUNING, standalone_consumer
 from driftway.worker.kafka.log_reader.visibility import VisibleEnds
@@ -40,9 +40,8 @@ ASKING_ERRORS = KafkaException, Failure
 """The cluster does not answer; or no client can be made, as while files are short or certificates are replaced."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
-REFUSALS, REFUSED_SECONDS = ("uthentication", "SSL"), 30.0
-"""What the client's errors contain if a broker refuses a login or a certificate, and how long such an error counts: for
-calls on the client the broker is then only silent."""
+REFUSED_SECONDS = 30.0
+"""How long a client's error counts that a broker refuses its login: for calls on the client it is then only silent."""
 SHORTAGE_SECONDS = 5.0
 """How long a client's error that it cannot open files counts: it tries again every second or so."""
 STARTING, JOINING, RUNNING, LEAVING = "starting", "joining", "running", "leaving"
@@ -303,12 +302,12 @@ class HealthMonitor:
         elif self._outside_since is None:
             self._outside_since = self._clock()
 
-    def record_client_error(self, error: str) -> None:
+    def record_client_error(self, error: KafkaError) -> None:
         """Record an error that a client of this process reported."""
-        if os.strerror(errno.EMFILE) in error:
+        if os.strerror(errno.EMFILE) in error.str():
             self._short_of_files_at = self._clock()
-        elif any(word in error for word in REFUSALS):
-            self._refused_at, self._refusal = self._clock(), error
+        elif is_refusal(error):
+            self._refused_at, self._refusal = self._clock(), error.str()
 
     def record_throttled(self, seconds: float) -> None:
         """Record that a broker delays its next answers by so long: while it does, a late answer is no outage."""

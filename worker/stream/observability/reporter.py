@@ -76,7 +76,7 @@ class Reporter:
 
     def _client_error(self, error: KafkaError) -> None:
         self._client_errors.error(error)
-        self.health.record_client_error(error.str())
+        self.health.record_client_error(error)
 
     def failure(self, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
         """Return what to do about a failure, and its message; if a broker refuses the worker's login, with that."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import certifi
 import pytest
+from confluent_kafka import KafkaError
 
 from driftway.worker.errors import Unreachable
 from driftway.worker.settings import WorkerSettings
@@ -50,11 +51,19 @@ class MonitorWithClock:
         return [line.partition(" ")[2] for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("reason", ["SASL authentication error: invalid credentials", "SSL alert certificate expired"])
-def test_an_outage_is_logged_with_the_reason_if_a_broker_has_just_refused_the_login(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (KafkaError._AUTHENTICATION, "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism"),
+        (KafkaError._SSL, "certificate verify failed"),
+        (KafkaError._TRANSPORT, "Receive failed: SSL routines::ssl/tls alert certificate unknown"),
+    ],
+    ids=["login", "broker's certificate", "client's certificate"],
+)
+def test_an_outage_is_logged_with_the_reason_if_a_broker_has_just_refused_the_login(code: int, reason: str) -> None:
     watched = MonitorWithClock()
-    watched.health.record_client_error(reason)
-    watched.health.record_client_error("1/1 brokers are down")
+    watched.health.record_client_error(KafkaError(code, reason))
+    watched.health.record_client_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     watched.health.record_unreachable("timed out")
     assert watched.lines()[0].endswith(f" error=timed out; {reason}")
     assert watched.health.with_refusal(reason) == reason
@@ -212,7 +221,8 @@ def test_a_client_that_cannot_open_files_counts_as_an_outage(monkeypatch: pytest
     monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
     watched.health.record_answer()
     assert watched.health.reachable, "few files are left, but nobody needs more"
-    watched.health.record_client_error("h:1/bootstrap: Failed to create socket: Too many open files (after 0ms)")
+    sentence = "h:1/bootstrap: Failed to create socket: Too many open files (after 0ms)"
+    watched.health.record_client_error(KafkaError(KafkaError._TRANSPORT, sentence))
     watched.health.record_answer()
     assert not watched.health.reachable
     assert watched.lines()[0].endswith("error=this process cannot open more files")
