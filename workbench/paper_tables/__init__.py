@@ -25,12 +25,14 @@ def write_table(name: str, asked: TableRequest) -> list[Path]:
     Raises
     ------
     UsageFailure
-        A stream that the table requires is absent.
+        A stream that the table requires is absent, or the folder of streams.
     Failure
         The folder cannot be written, or matplotlib is not installed.
     """
+    from driftway.producers.streams.files import data_folder
     from driftway.worker.errors import Failure
 
+    data_folder(asked.data_dir)  # otherwise a table would leave out the streams of a folder that does not exist
     try:
         asked.out.mkdir(parents=True, exist_ok=True)
         written: list[Path] = import_module(TABLES[name]).write(asked)

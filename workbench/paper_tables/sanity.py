@@ -248,7 +248,11 @@ def measure(
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
     jobs: list[tuple[str, str, Job]] = []
     missing: dict[str, str] = {}
-    widths = {column: asked.open_stream(name, **opening).n_features for column, (name, _) in STREAMS.items()}
+    try:
+        widths = {column: asked.open_stream(name, **opening).n_features for column, (name, _) in STREAMS.items()}
+    except UsageFailure as absent:
+        needed = ", ".join(name for name, _ in STREAMS.values())
+        raise UsageFailure(f"{absent}; give the folder of {needed} with --data-dir or DRIFTWAY_DATA") from None
     for text, figures in expected().items():
         if learners_asked is not None and text not in learners_asked:
             continue

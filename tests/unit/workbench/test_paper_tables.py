@@ -14,7 +14,7 @@ from driftway import learners
 from driftway.cli import main
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
-from driftway.workbench.paper_tables import TABLES, moving_targets, sanity
+from driftway.workbench.paper_tables import TABLES, moving_targets, sanity, write_table
 from driftway.workbench.paper_tables.experiments.d_odm import EXPERIMENT as D_ODM
 from driftway.workbench.paper_tables.experiments.data_sets import DataSet
 from driftway.workbench.paper_tables.experiments.dfop import EXPERIMENT as DFOP
@@ -205,6 +205,11 @@ def test_the_sanity_table_measures_what_the_suite_measures(real_streams, tmp_pat
     assert not sanity.is_outside(found["perceptron"]["usenet2"], 74.87, sanity.TOLERANCE)
 
 
+def test_the_sanity_table_names_the_option_if_a_stream_is_absent(tmp_path):
+    with pytest.raises(UsageFailure, match=r"no file sea\.csv\.gz; give the folder of .* with --data-dir "):
+        sanity.measure(TableRequest(open_stream, tmp_path, data_dir=str(tmp_path)))
+
+
 @pytest.mark.parametrize(
     ("stream", "mean", "deviation"), [("1CDT", 98.79, 1.65), ("1CHT", 98.49, 1.61), ("UG-2C-2D", 67.02, 1.46)]
 )
@@ -292,6 +297,12 @@ def test_a_folder_that_cannot_be_made_is_reported_in_one_sentence(table, tmp_pat
     done = CliRunner().invoke(main, ["evaluate", "--table", table, "--out", str(tmp_path / "file" / "below")])
     assert done.exit_code == 1, done
     assert "cannot write to" in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_data_folder_that_does_not_exist_is_refused(table, tmp_path):
+    with pytest.raises(UsageFailure, match=r"there is no folder .*absent, which --data-dir or DRIFTWAY_DATA names$"):
+        write_table(table, TableRequest(open_stream, tmp_path, data_dir=str(tmp_path / "absent")))
 
 
 def test_a_markdown_table():
