@@ -51,6 +51,14 @@ def test_a_schema_is_inferred_from_all_partitions_of_a_topic(kafka: str, client:
     assert report["events"]["read"] == 998
 
 
+def test_a_topic_with_only_tombstones_is_refused_as_such(kafka: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 1)
+    produce(kafka, topic, [None, None, None], 0)
+    done = infer(kafka, topic)
+    said = f"none of the 3 records that were read from {topic} has a value: all are tombstones; --rows N reads more"
+    assert (done.code, done.stderr) == (1, f"driftway: {said}\n")
+
+
 def test_a_label_that_no_event_has_may_have_a_topic_of_its_own(kafka: str) -> None:
     topic = create_topic(kafka, unique("infer"), 1)
     produce(kafka, topic, [json.dumps({"order": i, "amount": i * 7 % 31}).encode() for i in range(50)], 0)

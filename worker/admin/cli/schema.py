@@ -196,7 +196,11 @@ def _require_rows(found: EventStats, name: str, values: Sequence[bytes | None]) 
     if not found.events:
         raise Failure(f"there is nothing in {name} yet")
     if found.no_json == found.events:
-        first = next((value for value in values if value is not None), b"null").decode(errors="replace")
+        present = next((value for value in values if value is not None), None)
+        if present is None:
+            none = f"none of the {found.events:,} records that were read from {name} has a value"
+            raise Failure(f"{none}: all are tombstones; --rows N reads more")
+        first = present.decode(errors="replace")
         raise Failure(f"none of the {found.events:,} values in {name} is a JSON object; the first is {first[:60]!r}")
     if not found.rows:
         raise Failure(f"none of the {found.events:,} events in {name} has a row in its envelope {found.envelope}")
