@@ -73,8 +73,9 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=50_000,
     show_default=True,
-    help="Take a snapshot after this many rows, even if the interval is not over. This limits the number of rows that "
-    "a restore relearns.",
+    help="Take a snapshot after this many rows, even if the interval is not over; or after the rows that took 0.25 s "
+    "to learn, if these are fewer. This limits the number of rows that a restore relearns. For states larger than "
+    "2 MB, both limits grow in proportion.",
 )
 @click.option(
     "--guarantee",

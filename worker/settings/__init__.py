@@ -295,7 +295,8 @@ class WorkerSettings:
     snapshot_interval : float
         Seconds between snapshots, > 0.
     snapshot_rows : int
-        Rows after which a snapshot is due even earlier, >= 1; bounds what a restore must replay.
+        Rows after which a snapshot is due even earlier, >= 1; bounds what a restore must replay. A snapshot is also due
+        after 0.25 s of learning; for states above 2 MiB both bounds grow in proportion.
     start : str or int
         Where a group without committed offsets starts: ``earliest``, ``latest``, or at that offset of each partition.
     on_restore_failure, on_offset_out_of_range : str
