@@ -259,12 +259,8 @@ def await_refusal(bootstrap: str, pairs: list[str]) -> None:
     errors: list[KafkaError] = []
     properties = dict(pair.split("=", 1) for pair in pairs)
     client = AdminClient(quiet({"bootstrap.servers": bootstrap, **properties, "error_cb": errors.append}))
-
-    def is_refused() -> bool:
-        client.poll(0.1)
-        return any(is_refusal(error) for error in errors)
-
-    await_until(is_refused, 30, "the client reports that the broker refuses it")
+    what = "the client reports that the broker refuses it"
+    await_until(lambda: client.poll(0.1) and any(map(is_refusal, errors)), 30, what)
 
 
 @pytest.mark.parametrize("wrong", ["sasl.password=wrong", "sasl.username=nobody", "sasl.mechanism=PLAIN"])
