@@ -237,6 +237,23 @@ def reported_fatal_error(producer: TransactionalProducer) -> Iterator[None]:
         raise KafkaException(reason) from None
 
 
+@contextlib.contextmanager
+def with_topic(topic: str) -> Iterator[None]:
+    """Name the topic to which a call may not produce: after a first refused record, calls fail at once and without it.
+
+    Raises
+    ------
+    DeliveryFailed
+        The broker has refused an earlier record of the topic for its rights.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        raise DeliveryFailed(topic, error.args[0]) from None
+
+
 def is_permanent(error: KafkaError) -> bool:
     """Return whether a reader can stop waiting: its client reports a missing topic only after retrying for long."""
     return error.fatal() or error.code() in MISSING | UNREADABLE or classify(error) is ErrorAction.FATAL

@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from driftway.worker.kafka.confluent.delivery_reports import DeliveryReports
-from driftway.worker.kafka.error_handling import reported_fatal_error
+from driftway.worker.kafka.error_handling import reported_fatal_error, with_topic
 from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
 from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.headers import Headers
@@ -50,11 +50,11 @@ class ConfluentSender(Sender):
             self._producer.list_topics(topic, seconds)
 
     def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
-        with reported_fatal_error(self._producer):
+        with with_topic(topic), reported_fatal_error(self._producer):
             self._send(topic, values, keys, headers)
 
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
-        with reported_fatal_error(self._producer):
+        with with_topic(topic), reported_fatal_error(self._producer):
             self._produce(topic, value, key, [])
 
     def _send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None) -> None:

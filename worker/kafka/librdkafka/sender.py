@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.kafka.error_handling import DeliveryFailed, reported_fatal_error
+from driftway.worker.kafka.error_handling import DeliveryFailed, reported_fatal_error, with_topic
 from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
 from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, milliseconds
 from driftway.worker.kafka.librdkafka.headers import HeaderProducer
@@ -108,7 +108,7 @@ class LibrdkafkaSender(Sender):
         if first:
             rows[0, OPAQUE] = index
         rows[-1, OPAQUE] = index
-        with reported_fatal_error(self):
+        with with_topic(topic), reported_fatal_error(self):
             self._queue(topic, rows, headers)
 
     def _queue(self, topic: str, rows: Rows, headers: Headers | None) -> None:
