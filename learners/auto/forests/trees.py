@@ -18,8 +18,10 @@ FEWEST = 0.01
 """Smallest share of a leaf's rows that may go to a child."""
 FULL = 16384.0
 """Weight of rows without a split behind which a slot begins to count anew: counts have 16 bits."""
-BEST = 3
-"""If there are more features than a leaf observes, one in so many of these is chosen by what its splits gained."""
+MANY = 2 * OBSERVED
+"""Number of features from which on a leaf observes some that are chosen by what their splits gained."""
+BEST = OBSERVED // 3
+"""How many it observes that are chosen so."""
 NEWEST = 0.05
 """Share of the last gain in the mean gain of a feature."""
 CHANCE = 4.0
@@ -82,20 +84,22 @@ def power(base: float, exponent: int) -> float:
 def observe_features(trees: Trees, t: int, a: int, columns: Columns) -> None:
     """Draw the features that slot a observes, without repetition, and clear its counts of rows.
 
-    If there are more, some of them are the best of a random part of all features, so that few with an effect are found
-    among hundreds without.
+    If there are many more, some of them are the best of a random part of all features, so that few with an effect are
+    found among hundreds without.
     """
     order, count, m = trees.order, columns.number, trees.observed.shape[2]
     for j in range(count):
         order[j] = columns.first + j
-    for i in range(count):
+    best = BEST if count >= MANY else 0
+    for i in range(count if best > 0 else m):
         j = i + randint(trees.words, count - i)
         order[i], order[j] = order[j], order[i]
-    best = m // BEST if count > m else 0
     for i in range(best):
-        for j in range(i + best, count, best):
-            if trees.gain[int(order[j])] > trees.gain[int(order[i])]:
-                order[i], order[j] = order[j], order[i]
+        top = i
+        for j in range(i, count, best):
+            if trees.gain[int(order[j])] > trees.gain[int(order[top])]:
+                top = j
+        order[i], order[top] = order[top], order[i]
     for i in range(m):
         trees.observed[t, a, i] = int(order[i])
     trees.seen[t, a] = trees.tried[t, a] = 0.0

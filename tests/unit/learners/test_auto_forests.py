@@ -17,7 +17,7 @@ from driftway.learners.numeric.random import seed
 from tests.support.oracle.auto import forests as oracle
 from tests.unit.learners.test_auto import accuracy, noise
 
-N = 20
+N = 26
 F = TypeVar("F", ClassForest, TargetForest)
 
 

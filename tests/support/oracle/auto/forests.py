@@ -44,14 +44,13 @@ class Forest:
 
     def observe(self, leaf):
         order = list(self.columns)
-        for i in range(len(order)):
+        groups = 4 if len(order) >= 24 else 0
+        for i in range(len(order) if groups else self.observed):
             j = i + self.generator.randint(len(order) - i)
             order[i], order[j] = order[j], order[i]
-        groups = self.observed // 3 if len(order) > self.observed else 0
         for i in range(groups):
-            for j in range(i + groups, len(order), groups):
-                if self.gain[order[j]] > self.gain[order[i]]:
-                    order[i], order[j] = order[j], order[i]
+            best = max(range(i, len(order), groups), key=lambda j: self.gain[order[j]])
+            order[i], order[best] = order[best], order[i]
         leaf.rows, leaf.observed, leaf.tried = [], order[: self.observed], 0
 
     def weight(self):
