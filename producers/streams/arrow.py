@@ -50,13 +50,15 @@ def wait_until_released(held: list[Any]) -> None:
 
 
 def to_floats(column: Any) -> Array:
-    """A numeric or boolean arrow array as f8[n]; null -> NaN."""
+    """A numeric or boolean arrow array as f8[n]: the nearest numbers to decimals; null -> NaN."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow turns 19.99 itself into 19.990000000000002
     numbers = column.cast(pa.float64(), safe=False)
     floats: Array = numbers.to_numpy(zero_copy_only=False)
     if column.null_count:

@@ -40,13 +40,15 @@ def values_of(column: Any) -> list[Any]:
 
     A time outside the years 1 to 9999, which is none to any reader of events, becomes text.
     """
+    import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         values = values_of(column.dictionary)  # arrow itself does not decode views of strings, which Polars writes
         return [None if i is None else values[i] for i in column.indices.to_pylist()]
-    if (kind := _plain(column.type)) != column.type:
-        column = column.cast(kind, safe=False)
+    if (kind := _plain(column.type, pa.float64())) != column.type:
+        # Arrow turns 19.99 from a decimal into 19.990000000000002, and from text into the nearest number.
+        column = column.cast(_plain(column.type, pa.string()), safe=False).cast(kind, safe=False)
     try:
         found: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):  # years, or a time zone that this machine does not know
@@ -54,25 +56,27 @@ def values_of(column: Any) -> list[Any]:
     return [_exact(one) for one in found] if _has_decimals(kind) else found
 
 
-def _plain(kind: Any) -> Any:
-    """The type whose values JSON has, for those of a type, also inside of lists and structs."""
+def _plain(kind: Any, decimals: Any) -> Any:
+    """The type whose values JSON has, also inside of lists and structs; `decimals` is that of short decimals."""
     import pyarrow as pa
     from pyarrow import types
 
-    if types.is_float16(kind) or (types.is_decimal(kind) and kind.precision <= EXACT_DIGITS):
+    if types.is_float16(kind):
         return pa.float64()
+    if types.is_decimal(kind) and kind.precision <= EXACT_DIGITS:
+        return decimals
     if types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if types.is_time64(kind):
         return pa.time64("us")
     if types.is_struct(kind):
-        return pa.struct([one.with_type(_plain(one.type)) for one in kind])
+        return pa.struct([one.with_type(_plain(one.type, decimals)) for one in kind])
     if types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type, decimals)))
     if types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.large_list(kind.value_field.with_type(_plain(kind.value_type, decimals)))
     if types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)), kind.list_size)
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type, decimals)), kind.list_size)
     return kind
 
 

@@ -108,6 +108,23 @@ def test_values_inside_lists_and_structs_are_read_like_those_of_columns(tmp_path
     ]
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.decimal128(15, 3), pa.decimal128(38, 3), pa.decimal256(60, 3)], ids=["short", "long", "longest"]
+)
+def test_decimals_become_the_nearest_numbers_in_every_reader(tmp_path: Path, kind: pa.DataType) -> None:
+    path, texts = tmp_path / "x.parquet", ["5.887", "19.990", "1234567.890", "-0.100"]
+    amounts = pa.array([*map(decimal.Decimal, texts), None], kind)
+    inside = pa.StructArray.from_arrays([amounts], ["in"])
+    listed = pa.array([[decimal.Decimal(text)] for text in texts] + [[None]], pa.list_(kind))
+    numbers = [float(text) for text in texts]
+    parquet.write_table(pa.table({"a": amounts, "s": inside, "l": listed, "y": [0, 1, 0, 1, 0]}), path)
+    (read,) = open_stream(str(path), drop=["s", "l"]).blocks()
+    assert read.X[:-1, 0].tolist() == numbers
+    assert np.isnan(read.X[-1, 0])
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [(row["a"], row["s"]["in"], row["l"][0]) for row in rows] == [(one, one, one) for one in [*numbers, None]]
+
+
 def test_times_outside_pythons_range_become_text_and_the_others_stay_times(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     far = 253402300800
