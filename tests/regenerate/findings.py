@@ -22,7 +22,7 @@ FOUND = {
     "auto-ablation.md": "Each family of experts in `auto` helps on some streams: without forests it loses up to 2.9 "
     "points of accuracy, without the network up to 0.7, without nearest neighbours up to 3.6, and without the history "
     "of labels up to 68. Pausing forests and network while they do not help loses at most 0.1 points, or 1 % of the "
-    "error, and saves up to 57 % of the time.",
+    "error, and saves up to 60 % of the time.",
     "cluster-standstill.md": "After a broker fails, Driftway has no predictions for a shorter time than Kafka "
     "Streams with its defaults in 21 of 26 rounds, and for a longer time than tuned Kafka Streams in 17 of 26, "
     "mostly by a second. None of them predicted a row twice or left one out.",
