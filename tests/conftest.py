@@ -83,8 +83,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and run them last.
 
-    Among those, and among the others, the ones with a long time limit come first, and then those that share fixtures
-    and so a process: started last, they would keep one process busy at the end.
+    Among those, and among the others, the ones with a time limit come first, the longest before others, and then those
+    that share fixtures and so a process: started last, they would keep one process busy at the end.
 
     Raises
     ------

@@ -20,6 +20,8 @@ from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
 from tests.support.selection import slow_but
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
 """Otherwise the client forgets its only broker, and with it the transaction coordinator, and nothing can fail."""
 SLOW = ("--commit-interval", "2")

@@ -19,6 +19,8 @@ from tests.support.delayed_labels import Outputs, feed_pieces, kill_and_replace,
 from tests.support.kafka import create_topic, unique
 from tests.support.process import driftway
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
 FEW = "100"
 """Rows between snapshots: so few that a successor finds waiting rows in a snapshot and more after it."""

@@ -16,6 +16,8 @@ from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 OUTAGE_SECONDS = 90.0
 SOON = 10.0
 """Longest time until an outage, or its end, is reported."""

@@ -30,6 +30,8 @@ from tests.support.kafka import admin, await_until
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 STANDSTILL_SECONDS = 5.0
 
 

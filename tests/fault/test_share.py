@@ -15,6 +15,8 @@ from tests.support.delayed_labels import Outputs, kill_and_replace
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 PARTITIONS, ROWS, PIECE = 3, 600, 50
 LEARNERS = ("--learner", "dfop:mu=0.01", "--learner", "pa1", "--learner", "majority_class")
 

@@ -16,6 +16,8 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway, stop
 from tests.support.slow_restore import SlowRestoreDriftway
 
+pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start before others
+
 EVERY_SECONDS = 2.0
 """Time between two members that join or leave."""
 SILENCE_SECONDS = 15.0
