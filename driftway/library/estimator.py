@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.learner import REGRESSION
 from driftway.learners.spec import Spec
 from driftway.library.classes import label_array
 from driftway.library.columns import Array, Columns
@@ -41,7 +42,7 @@ class Estimator(ABC):
 
     def __init__(self, learner: str = "auto", *, standardize: bool = True) -> None:
         self.learner, self.standardize = learner, standardize
-        _register_with_river()
+        _register_with_river(type(self))
 
     # River
 
@@ -305,12 +306,8 @@ def _sklearn_exception(name: str, own: Any) -> Any:
     return getattr(sys.modules.get("sklearn.exceptions"), name, own)
 
 
-def _register_with_river() -> None:
-    """Declare the two kinds as River's, whose functions ask for the class of a model, if River is loaded."""
+def _register_with_river(kind: type[Estimator]) -> None:
+    """Declare the class as one of River's, whose functions ask for the class of a model, if River is loaded."""
     base = sys.modules.get("river.base")
     if base is not None:
-        from driftway.library.classifier import Classifier
-        from driftway.library.regressor import Regressor
-
-        base.Classifier.register(Classifier)
-        base.Regressor.register(Regressor)
+        (base.Regressor if kind.task == REGRESSION else base.Classifier).register(kind)
