@@ -52,14 +52,7 @@ class JsonLines(EventFile):
         first = next(chunks, None)
         if first is None:
             raise UsageFailure(f"{path} is empty")
-        line = first[0].strip()
-        what, how = "", ""
-        if line == b"[" or line.startswith((b"[{", b"[ {")):
-            what, how = "is one JSON array", "jq -c '.[]'"
-        elif line == b"{":
-            what, how = "has JSON over several lines", "jq -c ."
-        elif len(first) == 1 and next(chunks, None) is None:
-            what, how = "is one JSON object with all rows in it", _writer_of_rows(line)
+        what, how = _other_layout(first[0].strip(), is_only=len(first) == 1 and next(chunks, None) is None)
         if how:
             raise UsageFailure(f"{path} {what}; it must have an event per line, as {how} writes it")
 
@@ -81,6 +74,21 @@ class JsonLines(EventFile):
             if self._encoding is None
             else io.BufferedReader(Utf8File(self._path, self._encoding))
         )
+
+
+def _other_layout(line: bytes, is_only: bool) -> tuple[str, str]:
+    """What else than an event per line a file has, by its first line, and what writes it so; empty if it has that."""
+    if line == b"[" or line.startswith((b"[{", b"[ {")):
+        return "is one JSON array", "jq -c '.[]'"
+    if not line.startswith(b"{"):
+        return "", ""
+    if line.endswith(b"},"):
+        return "has a comma behind each event", "sed 's/,$//'"
+    if line == b"{" or line.endswith(b","):
+        return "has JSON over several lines", "jq -c ."
+    if b"}\r{" in line:
+        return "ends its lines with CR only", "tr '\\r' '\\n'"
+    return ("is one JSON object with all rows in it", _writer_of_rows(line)) if is_only else ("", "")
 
 
 def _writer_of_rows(text: bytes) -> str:

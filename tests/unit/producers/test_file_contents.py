@@ -37,6 +37,17 @@ from driftway.worker.errors import UsageFailure
             "x.json",
             "x.json has JSON over several lines; it must have an event per line, as jq -c . writes",
         ),
+        (b'{"a": 1,\n "y": 0}\n', "x.json", "x.json has JSON over several lines; it must have an event per line"),
+        (
+            b'{"a": 1},\n{"a": 2},\n',
+            "x.jsonl",
+            "x.jsonl has a comma behind each event; it must have an event per line, as",
+        ),
+        (
+            b'{"a": 1}\r{"a": 2}\r',
+            "x.jsonl",
+            "x.jsonl ends its lines with CR only; it must have an event per line, as tr",
+        ),
         (
             b'{"a":{' + b",".join(b'"%d":%d' % (i, i) for i in range(200)) + b"}}\n",
             "x.json",

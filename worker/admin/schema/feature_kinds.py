@@ -34,6 +34,8 @@ RARE = 0.05
 ENOUGH = 10
 """Rows below which no field is called constant or a counter."""
 MAX_LISTED = 12
+LONGEST_LISTED = 100
+"""Characters of a category; a proposal with longer ones could not be read."""
 MAX_DIFFERENT = 0.8
 NARROW, WIDE, MAX_NARROW, MAX_WORDS = 32, 64, 512, 1024
 FALLS = 0.1
@@ -98,7 +100,7 @@ def _presence(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     kind, categories = (NUMBERS, ()) if number else (ONE_OF, (word,))
     words = seen.missing_words if number else ()
     feature = Feature(path, str(path), kind, categories=categories, missing=ZERO, missing_words=words)
-    if not lacking or (number and not seen.high) or not _can_be_written(feature):
+    if not lacking or (number and not seen.high) or not _can_be_listed(feature):
         return None, "constant so far"
     return feature, f"{word[:40]}, not in {percent(lacking, found.rows)}"
 
@@ -134,15 +136,17 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     text += f", {percent(lacking, found.rows)} missing" if lacking else ""
     listed = Feature(path, str(path), ONE_OF, categories=tuple(spelled_once(seen.values)))
     if different <= MAX_LISTED:
-        if _can_be_written(listed):
+        if _can_be_listed(listed):
             return listed, text
         text += ", not all of which can be listed"
     width = NARROW if different <= MAX_NARROW else WIDE
     return Feature(path, str(path), HASH, width=width), text
 
 
-def _can_be_written(feature: Feature) -> bool:
-    """Whether a feature can be written as text and parsed again: its categories may contain commas and bars."""
+def _can_be_listed(feature: Feature) -> bool:
+    """Whether no category is long, and the feature can be written and parsed again, as commas and bars may prevent."""
+    if max(map(len, feature.categories), default=0) > LONGEST_LISTED:
+        return False
     try:
         return Feature.parse(str(feature)) == feature
     except UsageFailure:

@@ -7,8 +7,9 @@ The complete rules:
   as ``created_at`` or ``ts_ms`` that all lie between the years 2000 and 2100 in one unit, the longest such. Names such
   as ``birthdate`` allow the years from 1900 on, and days up to 2070. All other fields, and those called ``.._id``, are
   categories.
-- A category of up to MAX_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
-  NARROW columns up to MAX_NARROW values, else WIDE. Columns are few because some learners cost their square.
+- A category of up to MAX_LISTED values is listed (one-of), if all of them can be written so and none has more than
+  LONGEST_LISTED characters; others are hashed, into NARROW columns up to MAX_NARROW values, else WIDE. Columns are few
+  because some learners cost their square.
 - The values of lists that always have the same number of them, up to MAX_PLACES, are fields, such as ``data.0.amount``.
 - Lists of texts are hashed, into up to MAX_WORDS columns, and so are the names of an object's fields if there are more
   than MAX_LISTED, all numbers, that fewer than SPARSE of the events with the object have on average.

@@ -126,6 +126,12 @@ def test_text_categories_that_cannot_be_listed_are_hashed() -> None:
     assert "# text, 2 values, not all of which can be listed" in toml
 
 
+def test_long_texts_are_hashed() -> None:
+    table, toml, _ = checked(orders(lambda row, i: {**row, "size": ["S", 1000 * "M"][i % 2]}))
+    assert table["feature"][-1] == "size:hash=32"
+    assert "# text, 2 values, not all of which can be listed" in toml
+
+
 def test_numbers_in_text() -> None:
     table, toml, _ = checked(
         orders(lambda row, i: {**row, "price": f" {i % 7}.50 ", "empty": ["", "3", "", "4"][i % 4]})
