@@ -191,7 +191,7 @@ def test_a_worker_whose_password_is_changed_ends_with_the_reason(guarded: Secure
     """Its connections stay; a new producer, which a fence makes necessary, cannot log in."""
     case = GrantedTopics(guarded, user)
     place = "--input", case.topic, "--group", case.group, "--bootstrap", guarded.guarded, "--learner", LEARNER
-    with Driftway("worker", *place, *scram(user), "--unavailable-timeout", "2") as worker:
+    with Driftway("worker", *place, *scram(user), "--unavailable-timeout", "5") as worker:
         await_until(lambda: committed_offset(guarded.plain, case.group, case.topic)[0] > ROWS, 60, "all committed")
         add_user(guarded.plain, user, "another password")
         stranger = Producer(
