@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import pytest
 from confluent_kafka import libversion
 from prometheus_client.parser import text_string_to_metric_families
 
+from driftway.learners.engine.kernel_cache import FOLDER
 from driftway.worker.kafka.client_config import NATIVE
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key
@@ -26,7 +28,6 @@ from driftway.worker.state.snapshot import read_snapshot_header
 from driftway.worker.stream.endpoint.server import MAX_CONNECTIONS, REQUEST_SECONDS
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all
-from tests.support.kernels import copy_kernels_except_learners
 from tests.support.process import Driftway, driftway
 
 
@@ -153,7 +154,12 @@ def test_a_cold_start_is_alive_and_becomes_ready_once_predictions_flow(
 ) -> None:
     """Only the learner's kernels are not compiled yet."""
     driftway("warm", "--learner", "no_change")
-    copied = copy_kernels_except_learners(tmp_path)
+    tmp_path.chmod(0o700)
+    copied = tmp_path / FOLDER.name
+    copied.mkdir(0o700)
+    for kernel in FOLDER.glob("*.kernel"):
+        if "learn" not in kernel.name:
+            shutil.copy2(kernel, copied)
     create_topic(kafka, topic)
     produce(kafka, topic, encode_events(*rows(100), 0))
     seen: list[tuple[str, int, str]] = []

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kernels import copy_kernels_except_learners
 from tests.support.process import ROOT, driftway
 from tests.support.selection import slow_but
 from tests.support.terminal import on_terminal
@@ -75,9 +74,6 @@ COMPILING = "evaluate", "sea:rows=10", "--learner", "no_change"
 
 
 def test_a_terminal_shows_that_kernels_are_compiled(tmp_path: Path) -> None:
-    """Only the learner's kernels are not compiled yet."""
-    assert driftway(*COMPILING).code == 0
-    copy_kernels_except_learners(tmp_path)
     done = on_terminal(*COMPILING, NUMBA_CACHE_DIR=str(tmp_path))
     assert (done.code, done.stderr.count("driftway: compiling kernels; later runs load")) == (0, 1), done
     done = on_terminal(*COMPILING, NUMBA_CACHE_DIR=str(tmp_path))
