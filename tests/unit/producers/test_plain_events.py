@@ -75,7 +75,7 @@ def test_encodings_of_windows_are_read(tmp_path: Path, encoding: str) -> None:
     assert (block.X.tolist(), block.y.tolist()) == ([[1, 2], [1, 3]], [0, 1])
 
 
-@pytest.mark.parametrize("text", ['{"x":[1],"y":0},\n', "\x1e{}\n", "[[1,2],[3,4]]\n"])
+@pytest.mark.parametrize("text", ['{"x":[1],"y":0};\n', "\x1e{}\n", "[[1,2],[3,4]]\n"])
 def test_the_refusal_of_lines_that_are_no_events_shows_them(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
