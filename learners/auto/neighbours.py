@@ -38,7 +38,7 @@ def search(near: NearestNeighbours, x: Array) -> None:
     for i in range(n, W):
         distance[i] = math.inf
     limit, lanes, candidates = limit_of(near), 0, 0
-    # Both loops write each number, and count it only if it is wanted: branches would be guessed wrongly.
+    # Both loops write each number, and count it only if it is wanted: the processor would mispredict branches.
     for i in range(LANES):
         lane[lanes] = i
         lanes += int(near.in_lane[i] <= limit)

@@ -295,7 +295,7 @@ class WorkerSettings:
     snapshot_interval : float
         Seconds between snapshots, > 0.
     snapshot_rows : int
-        Rows after which a snapshot is due even earlier, >= 1, as after 0.25 s of learning; bounds what is replayed.
+        Rows, >= 1, after which a snapshot is due early, as it is after 0.25 s of learning; limits what is replayed.
     start : str or int
         Where a group without committed offsets starts: ``earliest``, ``latest``, or at that offset of each partition.
     on_restore_failure, on_offset_out_of_range : str

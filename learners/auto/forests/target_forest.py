@@ -23,6 +23,7 @@ from driftway.learners.auto.forests.trees import (
     split,
 )
 from driftway.learners.contract import Array, field, fragment, kernel, part, separate_kernel
+from driftway.learners.numeric.fading_mean import newest_share
 
 TREES = 15
 BINS = 48
@@ -99,10 +100,9 @@ def has_drifted(forest: TargetForest, t: int, y: float) -> bool:
     away, error = y - forest.mean[t, int(forest.trees.leaf[t])], forest.error[t]
     squared = away * away
     forest.rows[t] += 1.0
-    first = 1.0 / forest.rows[t]
-    error[0] += max(first, WEIGHED) * (squared - error[0])
-    error[1] += max(first, RECENT) * (squared - error[1])
-    error[2] += max(first, LONG) * (squared - error[2])
+    error[0] += newest_share(forest.rows[t], WEIGHED) * (squared - error[0])
+    error[1] += newest_share(forest.rows[t], RECENT) * (squared - error[1])
+    error[2] += newest_share(forest.rows[t], LONG) * (squared - error[2])
     return forest.rows[t] > STEADY and error[1] > RISEN * error[2] + LEAST
 
 

@@ -21,7 +21,7 @@ FULL = 16384.0
 MANY = 2 * OBSERVED
 """Number of features from which on a leaf observes some that are chosen by what their splits gained."""
 BEST = OBSERVED // 3
-"""How many it observes that are chosen so."""
+"""How many of the features that it observes are chosen so."""
 NEWEST = 0.05
 """Share of the last gain in the mean gain of a feature."""
 CHANCE = 4.0

@@ -77,7 +77,7 @@ class JsonLines(EventFile):
 
 
 def _other_layout(line: bytes, is_only: bool) -> tuple[str, str]:
-    """What else than an event per line a file has, by its first line, and what writes it so; empty if it has that."""
+    """Say by its first line what a file has instead of an event per line, and what would write that; else empty."""
     if line == b"[" or line.startswith((b"[{", b"[ {")):
         return "is one JSON array", "jq -c '.[]'"
     if not line.startswith(b"{"):
