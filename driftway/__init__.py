@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftway.library.classifier import Classifier
     from driftway.library.create import create, detector, stream
-    from driftway.library.files import load
+    from driftway.library.load import load
     from driftway.library.regressor import Regressor
 
     __commit__: str | None
@@ -30,7 +30,7 @@ _MODULES = {
     "Regressor": "regressor",
     "create": "create",
     "detector": "create",
-    "load": "files",
+    "load": "load",
     "stream": "create",
 }
 

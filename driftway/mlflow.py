@@ -21,7 +21,8 @@ from typing import Any
 from driftway import __version__
 from driftway.library.classifier import Classifier
 from driftway.library.estimator import Estimator
-from driftway.library.files import EventColumns, load
+from driftway.library.event_columns import EventColumns
+from driftway.library.load import load
 from driftway.library.regressor import Regressor
 
 FILE = "model.driftway"

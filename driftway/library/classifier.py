@@ -179,6 +179,10 @@ class Classifier(Estimator):
     def _n_classes(self) -> int:
         return self._labels().n_classes
 
+    def _known_labels(self) -> list[Any]:
+        known: list[Any] = self.classes_.tolist()
+        return known
+
     def _kind(self) -> str:
         """As `driftway.learners.learner.Learner.kind`."""
         return "multiclass" if self._multiclass else "binary"

@@ -6,6 +6,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -224,6 +225,10 @@ class Estimator(ABC):
     def _n_classes(self) -> int:
         """K; 0 in regression."""
 
+    @abstractmethod
+    def _known_labels(self) -> list[Any]:
+        """Return the classes known so far, in the order of their indices; none in regression."""
+
     # Model files.
 
     def learned(self) -> tuple[Columns, OnlineLearner]:
@@ -240,11 +245,21 @@ class Estimator(ABC):
         """Continue with these features and this learner."""
         self._columns, self._online, self._begun_with = columns, online, self.begun_with
 
-    def save(self, path: Any) -> None:
-        """Write a model file, from which a worker starts with ``--warm-start``; see `driftway.library.files.save`."""
-        from driftway.library.files import save
+    def save(self, path: str | Path) -> None:
+        """Write a model file, from which a worker starts with ``--warm-start``.
 
-        save(self, path)
+        Raises
+        ------
+        UsageFailure
+            The file cannot be written.
+        ValueError
+            Nothing has been learned yet, a class or a name of a feature cannot be stored, or the model reads events:
+            such a file is exported from a worker.
+        """
+        from driftway.library.save import save
+
+        columns, online = self.learned()
+        save(path, columns, online, self.begun_with, self._known_labels())
 
     # Both.
 

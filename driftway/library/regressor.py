@@ -74,3 +74,6 @@ class Regressor(Estimator):
 
     def _n_classes(self) -> int:
         return 0
+
+    def _known_labels(self) -> list[Any]:
+        return []
