@@ -49,6 +49,16 @@ def wait_until_released(held: list[Any]) -> None:
         time.sleep(RELEASE_CHECK_SECONDS)
 
 
+def cast_decimals(column: Any, type_with: Callable[[Any], Any]) -> Any:
+    """Cast an arrow array to `type_with(float64)`, where its decimals become the nearest numbers.
+
+    Arrow itself turns the decimal 19.99 into 19.990000000000002, but its text into 19.99.
+    """
+    import pyarrow as pa
+
+    return column.cast(type_with(pa.string()), safe=False).cast(type_with(pa.float64()), safe=False)
+
+
 def to_floats(column: Any) -> Array:
     """A numeric or boolean arrow array as f8[n]: the nearest numbers to decimals; null -> NaN."""
     import pyarrow as pa
@@ -58,7 +68,7 @@ def to_floats(column: Any) -> Array:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())  # Arrow turns 19.99 itself into 19.990000000000002
+        column = cast_decimals(column, lambda kind: kind)
     numbers = column.cast(pa.float64(), safe=False)
     floats: Array = numbers.to_numpy(zero_copy_only=False)
     if column.null_count:

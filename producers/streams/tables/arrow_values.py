@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from driftway.producers.streams.arrow import cast_decimals
 from driftway.worker.wire.codec import exact_number
 
 EXACT_DIGITS = 15
@@ -40,15 +42,13 @@ def values_of(column: Any) -> list[Any]:
 
     A time outside the years 1 to 9999, which is none to any reader of events, becomes text.
     """
-    import pyarrow as pa
-    from pyarrow import types
+    from pyarrow import float64, types
 
     if types.is_dictionary(column.type):
         values = values_of(column.dictionary)  # arrow itself does not decode views of strings, which Polars writes
         return [None if i is None else values[i] for i in column.indices.to_pylist()]
-    if (kind := _plain(column.type, pa.float64())) != column.type:
-        # Arrow turns 19.99 from a decimal into 19.990000000000002, and from text into the nearest number.
-        column = column.cast(_plain(column.type, pa.string()), safe=False).cast(kind, safe=False)
+    if (kind := _plain(column.type, float64())) != column.type:
+        column = cast_decimals(column, partial(_plain, column.type))
     try:
         found: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):  # years, or a time zone that this machine does not know
