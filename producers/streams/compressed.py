@@ -9,7 +9,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from driftway.worker.errors import UsageFailure
@@ -18,13 +18,13 @@ HEAD_BYTES, MAX_HEAD_BYTES, HEAD_LINES = 1 << 18, 1 << 28, 8
 """A beginning is so long, or longer until it has so many lines."""
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, UnicodeError)
 """What reading a file raises that is missing, damaged or in another encoding."""
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+COMPRESSIONS = {".zst": "zstd"}
 """End of the name -> compression, as pyarrow names it."""
-ONLY_HERE = (".bz2", ".xz", ".zip")
-"""Ends of the names of files that pyarrow cannot decompress, or not if a part is empty."""
+ONLY_HERE = (".gz", ".bz2", ".xz", ".zip")
+"""Ends of the names of files that pyarrow cannot decompress, or not if a part is empty or zeros fill up a block."""
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-RESOURCE_FORKS = "__MACOSX/"
-"""What archives made on a Mac have beside each file."""
+RESOURCE_FORKS, HIDDEN = "__MACOSX/", "."
+"""With what names begin in an archive that are no data: what Macs add for each file, and files such as `.DS_Store`."""
 
 
 def open_binary(path: Path) -> Any:
@@ -107,9 +107,11 @@ def _open_zstd(path: Path, _mode: str) -> IO[bytes]:
 
 def _open_zip(path: Path, _mode: str) -> IO[bytes]:
     archive = zipfile.ZipFile(path)
-    members = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(RESOURCE_FORKS)]
-    if len(members) != 1:
-        names = ", ".join(one.filename for one in members[:3]) or "none"
+    members = [one for one in archive.infolist() if _is_data(one)]
+    if not members:
+        raise UsageFailure(f"{path} holds no file")
+    if len(members) > 1:
+        names = ", ".join(one.filename for one in members[:3])
         raise UsageFailure(f"{path} holds {len(members)} files, not one: unpack it, and give one of them: {names}")
     if members[0].flag_bits & 1:
         raise UsageFailure(f"{path} is encrypted: unpack it")
@@ -117,6 +119,14 @@ def _open_zip(path: Path, _mode: str) -> IO[bytes]:
         return archive.open(members[0])
     except NotImplementedError:  # Deflate64, say, which Windows uses for large files
         raise UsageFailure(f"{path} is compressed in a way that cannot be read here: unpack it") from None
+
+
+def _is_data(member: zipfile.ZipInfo) -> bool:
+    return not (
+        member.is_dir()
+        or member.filename.startswith(RESOURCE_FORKS)
+        or PurePosixPath(member.filename).name.startswith(HIDDEN)
+    )
 
 
 def head_of(path: Path) -> bytes:

@@ -20,7 +20,7 @@ from driftway.producers.streams.blanks import (
     without_null_cells,
 )
 from driftway.producers.streams.cells import MissingWords
-from driftway.producers.streams.compressed import COMPRESSIONS, ONLY_HERE, UNREADABLE
+from driftway.producers.streams.compressed import COMPRESSIONS, ONLY_HERE, UNREADABLE, open_binary
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
 from driftway.producers.streams.encoding import UTF8, in_words
 from driftway.producers.streams.file_options import FileOptions
@@ -195,8 +195,10 @@ class CsvTable(Table):
         elif dialect.escape:
             change = partial(without_null_cells, separator=dialect.separator)
             held.append(ChangedFile(self.path, dialect.encoding, change, newline=""))
-        elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix.lower() in ONLY_HERE:
+        elif dialect.encoding not in (UTF8, "utf8", "utf-8"):
             held.append(Utf8File(self.path, dialect.encoding))
+        elif self.path.suffix.lower() in ONLY_HERE:
+            held.append(open_binary(self.path))
         batches = None
         try:
             batches = csv.open_csv(

@@ -88,11 +88,30 @@ def test_files_of_several_parts_are_read_to_their_end(tmp_path: Path, kind: str,
         list(open_events(str(path)).blocks())
 
 
+@pytest.mark.parametrize("way", ["gz", "bz2", "xz"])
+def test_zeros_after_the_compressed_data_are_ignored(tmp_path: Path, way: str) -> None:
+    """Programs that write whole blocks, to tape for example, fill up the last one."""
+    path = tmp_path / f"x.csv.{way}"
+    WAYS[way](path, TEXTS["csv"].encode())
+    path.write_bytes(path.read_bytes() + bytes(5_000))
+    assert sum(len(block.y) for block in open_stream(str(path)).blocks()) == ROWS
+
+
+def test_hidden_files_in_an_archive_are_no_data(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in (".DS_Store", "data/._x.csv", "__MACOSX/x.csv"):
+            archive.writestr(name, "none\n")
+        archive.writestr("data/x.csv", TEXTS["csv"])
+    assert sum(len(block.y) for block in open_stream(str(path)).blocks()) == ROWS
+
+
 def test_the_refusal_of_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.zip"
     for names, sentence in (
         (("a.csv", "b.csv"), "holds 2 files, not one: unpack it, and give one of them: a.csv, b.csv"),
-        ((), "holds 0 files, not one: unpack it, and give one of them: none"),
+        ((), "x.csv.zip holds no file"),
+        ((".DS_Store",), "x.csv.zip holds no file"),
     ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
