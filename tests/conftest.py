@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,25 @@ def pytest_configure() -> None:
         data_folder(None)
     except UsageFailure as failure:
         raise pytest.UsageError(str(failure)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of the test modules before the others, if several processes run the tests.
+
+    pytest rewrites the assertions of each module that it imports, which takes longer than all else in a collection. It
+    stores the result, so that each module is rewritten by one of the processes, and not by all of them at once.
+    """
+    given: Mapping[str, Any] = getattr(session.config, "workerinput", {})
+    if not given:
+        return
+    left_out = tuple(Path(one).resolve() for one in session.config.getoption("ignore") or ())
+    folders = [Path(argument).resolve() for argument in session.config.args]
+    paths = sorted(path for folder in folders for path in folder.rglob("test_*.py"))
+    paths = [path for path in paths if not any(map(path.is_relative_to, left_out))]
+    for path in paths[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection reports it
+            import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -130,9 +130,8 @@ def test_event_times_may_be_text(tmp_path: Path, first: str, second: str, unit: 
         first = first[:-3]
     source = tmp_path / "trips.csv"
     source.write_text(f"v,at,y\n1,{first},0\n2,{second},1\n")
-    events = [
-        json.loads(line) for line in dry(tmp_path / "rows", str(source), "--time-column", "at", "--time-unit", unit)
-    ]
+    timing = ("--time-column", "at", "--time-unit", unit, "--speed", "1000")
+    events = [json.loads(line) for line in dry(tmp_path / "rows", str(source), *timing)]
     assert [event["t"] for event in events] == [1_793_491_200_000, 1_793_491_200_250]
     assert events[1]["x"][1] == pytest.approx(1_793_491_200_250 / (1000 if unit == "s" else 1), abs=1e-6)
 
@@ -144,9 +143,8 @@ def test_event_times_may_be_timestamps_of_parquet(tmp_path: Path, unit: str, zon
     moments = moments if zone else [moment.replace(tzinfo=None) for moment in moments]
     parquet.write_table(pa.table({"v": [1.0, 2.0], "at": pa.array(moments, pa.timestamp(unit, zone)), "y": [0, 1]}),
                         tmp_path / "trips.parquet")  # fmt: skip
-    events = [
-        json.loads(line) for line in dry(tmp_path / "rows", str(tmp_path / "trips.parquet"), "--time-column", "at")
-    ]
+    timing = ("--time-column", "at", "--speed", "1000")
+    events = [json.loads(line) for line in dry(tmp_path / "rows", str(tmp_path / "trips.parquet"), *timing)]
     assert [event["t"] for event in events] == [1_793_491_200_000, 1_793_491_201_000]
 
 

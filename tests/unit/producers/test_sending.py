@@ -15,6 +15,8 @@ from driftway.producers.sinks.kafka import KafkaSink
 from driftway.producers.sinks.librdkafka import LibrdkafkaSink
 from driftway.producers.sinks.sink import StopRequest
 
+pytestmark = pytest.mark.timeout(300)
+"""As by default: tests with a limit start first. These mostly wait, and `make test` checks types meanwhile."""
 NOWHERE = "127.0.0.1:1"
 Made = Callable[..., tuple[KafkaSink, StopRequest]]
 

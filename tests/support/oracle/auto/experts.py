@@ -8,6 +8,9 @@ from math import exp, factorial, log, pi, sqrt
 from tests.support.oracle.protocol import inner
 from tests.support.oracle.random import Xoshiro
 
+SINE = [(p, (-1) ** (p // 2) * (2.0 * pi) ** p / factorial(p)) for p in range(1, 10, 2)]
+"""Powers of turns and their coefficients in the series of the sine."""
+
 
 def sigmoid(m):
     return 1.0 / (1.0 + exp(-m)) if abs(m) <= 35.0 else float(m > 0.0)
@@ -92,7 +95,7 @@ class CosineExperts:
     @staticmethod
     def cosine(turns):
         quarter = 0.25 - min(turns % 1.0, 1.0 - turns % 1.0)
-        return sum((-1) ** k * (2.0 * pi * quarter) ** (2 * k + 1) / factorial(2 * k + 1) for k in range(5))
+        return sum(coefficient * quarter**power for power, coefficient in SINE)
 
     def waves(self, z):
         return [self.cosine(phase + inner(frequency, z[:-1])) for phase, frequency in self.drawn]

@@ -44,7 +44,10 @@ class Network:
         return [max(s, LEAK * s) for s in sums] + [1.0]
 
     def say(self, x):
-        return [inner(weights, self.units(x)) for weights in self.output]
+        return self.outputs(self.units(x))
+
+    def outputs(self, unit):
+        return [inner(weights, unit) for weights in self.output]
 
     def learn(self, x, label):
         """`label`: a list of targets, or of one class."""
@@ -56,7 +59,8 @@ class Network:
             self.step(*self.window[self.generator.randint(len(self.window))])
 
     def step(self, x, label):
-        unit, errors = self.units(x), self.errors(self.say(x), label)
+        unit = self.units(x)
+        errors = self.errors(self.outputs(unit), label)
         self.steps += 1
         share = max(1.0 / self.steps, 1.0 - 0.999)
 

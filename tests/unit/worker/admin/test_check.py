@@ -381,6 +381,7 @@ def test_the_http_port_must_be_free() -> None:
     assert (nowhere.status, nowhere.exit_code) == (ERROR, 2)
 
 
+@pytest.mark.timeout(300)  # as by default: tests with a limit start first, and this one waits
 def test_without_a_broker_the_machine_is_still_checked() -> None:
     line = ("check", "--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1", "--learner", "no_change", "--json")
     done = CliRunner().invoke(main, line)
