@@ -24,8 +24,8 @@ pytestmark = pytest.mark.timeout(300)  # as by default; those with a limit start
 
 ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
 """Otherwise the client forgets its only broker, and with it the transaction coordinator, and nothing can fail."""
-SLOW = ("--commit-interval", "2")
-"""So long that the transaction fails before the commit starts."""
+SLOW = ("--commit-interval", "6")
+"""So long that the transaction fails before the commit starts, also on a busy machine."""
 EVERY_COMMIT, NEVER = ("--snapshot-rows", "1"), ("--snapshot-rows", "1000000")
 WHEN_TRIED_AGAIN = ("--snapshot-rows", "150")
 BAD = b"{not json"
