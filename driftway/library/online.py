@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.calibrator import Calibrator
+from driftway.library.interrupts import interrupts_wait
 
 Array = NDArray[np.float64]
 ROWS = 256
 """Rows that are held back at most."""
 INTERRUPT_ROWS = 10_000
-"""Rows of a table for one call of the kernel: only between two calls does Ctrl-C have an effect."""
+"""Rows of a table that are learned together; Ctrl-C waits for them.
+
+A standardiser and a calibrator have kernels of their own, and must have learned the same rows as the learner.
+"""
 
 
 class OnlineLearner:
@@ -83,9 +87,10 @@ class OnlineLearner:
         millionths = np.zeros(0 if self._calibrator is None else len(X), np.int64)
         for begin in range(0, len(X), INTERRUPT_ROWS):
             rows = slice(begin, begin + INTERRUPT_ROWS)
-            self._learner.predict_then_update(X[rows], y[rows], score[rows])
-            if self._calibrator is not None:
-                millionths[rows] = self._calibrator.calibrate(score[rows], y[rows])
+            with interrupts_wait():
+                self._learner.predict_then_update(X[rows], y[rows], score[rows])
+                if self._calibrator is not None:
+                    millionths[rows] = self._calibrator.calibrate(score[rows], y[rows])
         return score, millionths
 
     def predict_batch(self, X: Array) -> tuple[Array, NDArray[np.int64]]:

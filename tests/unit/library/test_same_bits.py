@@ -15,6 +15,7 @@ import pytest
 
 import driftway as dw
 from driftway.learners.metrics.calibrator import Calibrator
+from driftway.learners.preprocessing import standardizer
 from driftway.learners.spec import Spec
 from driftway.library.online import INTERRUPT_ROWS
 from driftway.worker.state import model_file
@@ -61,9 +62,10 @@ def test_an_interrupt_stops_a_long_table_between_two_of_its_rows() -> None:
     before = learner.state.memory.tobytes()
 
     def interrupt(*_: object) -> None:
-        if learner.state.memory.tobytes() != before:
-            raise KeyboardInterrupt
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        if learner.state.memory.tobytes() == before:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+        else:
+            signal.raise_signal(signal.SIGINT)
 
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
@@ -79,6 +81,22 @@ def test_an_interrupt_stops_a_long_table_between_two_of_its_rows() -> None:
         other.partial_fit(rows[at : at + INTERRUPT_ROWS], y[at : at + INTERRUPT_ROWS])
         at += INTERRUPT_ROWS
     assert 0 < at < len(rows)
+
+
+def test_an_interrupt_between_two_kernels_waits_until_both_have_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A standardiser has a kernel of its own, which runs ahead of the learner's."""
+    scale = standardizer.standardize
+
+    def interrupted(*arguments: Any) -> None:
+        scale(*arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    model, other = dw.create("arow"), dw.create("arow").fit(X, Y)
+    with monkeypatch.context() as patch:
+        patch.setattr(standardizer, "standardize", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y)
+    assert model.learned()[1].state() == other.learned()[1].state()
 
 
 def test_regression_row_by_row_equals_one_batch() -> None:
