@@ -83,7 +83,7 @@ class DriftDetector:
 
     def __init__(self, detector: Detector) -> None:
         self._detector, self._value = detector, np.empty(1)
-        self.drift_detected = self.warning_detected = self._told = False
+        self.drift_detected = self.warning_detected = self._warned = False
 
     def update(self, x: float) -> None:
         """Take the next value: 1 for a mistake and 0 for a hit, or a loss; `drift_detected` says what came of it.
@@ -101,8 +101,8 @@ class DriftDetector:
             raise ValueError(f"the value is {repr(x)[:MAX_SHOWN]}, not a number")
         if self._detector.binary and value not in (0.0, 1.0) and not math.isnan(value):
             raise ValueError(f"{name} counts mistakes: give 1 for a mistake or 0 for a hit, not {value}; {OTHERS}")
-        if self._detector.clips and not self._told and not 0.0 <= value <= 1.0 and not math.isnan(value):
-            self._told = True
+        if self._detector.clips and not self._warned and not 0.0 <= value <= 1.0 and not math.isnan(value):
+            self._warned = True
             warnings.warn(f"{name} counts {value} as {min(max(value, 0.0), 1.0)}; {OTHERS}", stacklevel=2)
         self._value[0] = value
         verdict = self._detector.observe(self._value)[0]
@@ -151,11 +151,11 @@ def stream(
 def _rows(found: Any) -> Iterator[tuple[dict[str, float], Any]]:
     names, first = found.feature_names, 0
     labels = None if found.labels is None else [label_of(word) for word in found.labels]
-    told = False
+    warned = False
     for X, y in found.blocks():
         rejected = np.isinf(X).all(axis=1) & hasattr(found, "reasons")
-        if rejected.any() and not told:
-            row, told = first + int(rejected.argmax()), True
+        if rejected.any() and not warned:
+            row, warned = first + int(rejected.argmax()), True
             warnings.warn(
                 f"rows of {found.name} are left out; the first, row {row}: {found.reasons[row]}", stacklevel=2
             )

@@ -14,7 +14,6 @@ from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
 from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.classification import WORD_BITS, ratio, window_rows
-from driftway.learners.metrics.rolling import WINDOW
 
 NOT_YET = -1
 
@@ -49,7 +48,7 @@ class CoverageMetrics:
         The window is empty.
     """
 
-    def __init__(self, learner: Learner, coverage: float, window: int = WINDOW) -> None:
+    def __init__(self, learner: Learner, coverage: float, window: int) -> None:
         if window < 1:
             raise ValueError(f"window must be >= 1, got {window}")
         self.coverage, self.window, self.n_classes = coverage, window, learner.n_classes

@@ -21,7 +21,7 @@ from tests.support.mutated_files import file_subjects
 from tests.support.mutations import MEGABYTES, SECONDS, Subject, subjects
 
 KILOBYTES = 1024
-MAX_TOLD = 20
+MAX_SHOWN = 20
 ADDRESS_BYTES = 4 << 30
 """More than this is refused, so that a defect ends in a MemoryError and not in the machine's memory."""
 HANGING_SECONDS = 60.0
@@ -79,7 +79,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         subjects_by_name = file_subjects(Path(folder)) if given.files else subjects()
         wrong, figures = run(given.count, given.seed, subjects_by_name)
-    print("\n".join(wrong[:MAX_TOLD]))
+    print("\n".join(wrong[:MAX_SHOWN]))
     print(json.dumps(figures))
     return int(bool(wrong))
 

@@ -21,7 +21,7 @@ from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.admin.state_admin.source import GroupPartition
-from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, no_progress, require_form, rows, state_at
+from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, require_form, rows, state_at
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
 from driftway.worker.kafka.deadline import Deadline
@@ -128,9 +128,9 @@ class ExplainedPrediction:
 def explain_prediction(
     source: GroupPartition,
     offset: int,
-    about: str | None = None,
-    bars: ProgressFactory = no_progress,
-    challenger: str | None = None,
+    about: str | None,
+    bars: ProgressFactory,
+    challenger: str | None,
 ) -> ExplainedPrediction:
     """Explain the prediction for the event at an offset.
 
@@ -313,14 +313,14 @@ def _compared(value: bytes, wanted: WantedPrediction) -> WrittenPrediction | Non
     scores = scores_for(value, wanted.offset, wanted.learner)
     if scores is None:
         return None
-    told = confidence_for(value, wanted.target)
-    same = np.array(scores).tobytes() == wanted.score.tobytes() and same_confidence(told, wanted.confidence)
-    return WrittenPrediction(SAME if same else DIFFERS, scores, told)
+    confidence = confidence_for(value, wanted.target)
+    same = np.array(scores).tobytes() == wanted.score.tobytes() and same_confidence(confidence, wanted.confidence)
+    return WrittenPrediction(SAME if same else DIFFERS, scores, confidence)
 
 
-def same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def same_confidence(written: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether both are the same. Not every format distinguishes an unbounded interval, or an empty set, from none."""
-    one, other = ({name: v for name, v in said.items() if v is not None and v != []} for said in (told, wanted))
+    one, other = ({name: v for name, v in said.items() if v is not None and v != []} for said in (written, wanted))
     return one == other
 
 

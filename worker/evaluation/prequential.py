@@ -216,9 +216,9 @@ class Evaluation:
                 end = min(end, start + turn - self.rows % turn)
                 if self.rows % turn == 0:
                     self._deliver()
-            told = self.thresholds[start:end]
+            thresholds = self.thresholds[start:end]
             probability = None if self.probability is None else self.probability[start:end]
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told, probability)
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], thresholds, probability)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end

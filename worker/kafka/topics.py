@@ -138,7 +138,7 @@ class Topics:
         return (*dataclasses.replace(self, watched=True, shared=True, challenged=True).outputs(), self.models)
 
 
-def require_prefix(prefix: str, input_topic: str, group: str = "") -> None:
+def require_prefix(prefix: str, input_topic: str, group: str) -> None:
     """Check that a prefix, or else the names of input and group, make valid output names.
 
     Raises

@@ -116,14 +116,14 @@ class KernelPreparation:
     def _await(self, children: ChildProcesses, cancelled: Callable[[], bool]) -> int:
         from driftway.learners.engine.kernel_cache import count_cached
 
-        told = time.monotonic()
+        reported_at = time.monotonic()
 
         def over() -> bool:
-            nonlocal told
-            if (now := time.monotonic()) - told >= REPORT_SECONDS:
+            nonlocal reported_at
+            if (now := time.monotonic()) - reported_at >= REPORT_SECONDS:
                 done, seconds = count_cached()[0] - self._before, round(now - self._began)
                 self._event_log.event("compiling kernels", done=done, seconds=seconds)
-                told = now
+                reported_at = now
             return cancelled()
 
         children.wait(over)

@@ -115,7 +115,7 @@ def find_group(given: dict[str, Any], input_: str, passthrough: dict[str, Any]) 
     return written_for(present_topics(given["bootstrap"], passthrough), input_).group
 
 
-def asked_partitions(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
+def asked_partitions(given: dict[str, Any], partition: int | None, new: bool = False) -> list[GroupPartition]:
     """Look up the partition that the options name, or all partitions, at the broker; fill in the group."""
     from driftway.worker.admin.state_admin.source import find_partitions, settings_for
     from driftway.worker.state.model_file import load

@@ -15,7 +15,7 @@ from driftway.worker.wire.schema.feature import TIME
 from driftway.worker.wire.schema.paths import ABSENT, ROW, Path, look_up
 
 MAX_VALUES = 50
-"""Up to so many different values are told apart; of more, whether there is one, and the sign of a number."""
+"""Up to so many different values are distinguished; of more, whether there is one, and the sign of a number."""
 BY_CHANCE = log(1e-6)
 NOTHING: tuple[Any, ...] = ABSENT, None, "", [], {}
 

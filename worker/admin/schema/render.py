@@ -16,7 +16,7 @@ COLUMN = 34
 """Column at which comments begin, if there is room."""
 MAX_SAID = 3
 """Maximum number of fields or reasons named in a sentence; the others are only counted."""
-MAX_TOLD = 20
+MAX_SHOWN = 20
 """Maximum number of values per field in the JSON object."""
 LATER = "There are also {labels:,} labels in separate messages: with label_wait = {wait} events wait for their labels."
 UNLIKE = (
@@ -186,4 +186,4 @@ def _paths(proposal: Proposal) -> dict[str, Any]:
 
 
 def _most(values: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    return sorted(values, key=lambda item: (-item[1], item[0]))[:MAX_TOLD]
+    return sorted(values, key=lambda item: (-item[1], item[0]))[:MAX_SHOWN]

@@ -83,11 +83,11 @@ class RiverLearner(Learner):
     def __init__(
         self,
         n_features: int,
-        n_classes: int = 2,
-        task: str = "classification",
+        n_classes: int,
+        task: str,
         *,
         model: str,
-        given: Sequence[tuple[str, str]] = (),
+        given: Sequence[tuple[str, str]],
     ) -> None:
         self.name = f"{PREFIX}:{model}"
         self._path, self._given = model, tuple(given)

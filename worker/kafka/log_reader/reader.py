@@ -292,8 +292,8 @@ def offset_of_group(
     """
     with contextlib.suppress(KafkaException):
         return committed_offset(consumer, topic, partition, Deadline(min(PROMPT_SECONDS, deadline.left)))
-    told = consumer.poll(0)
-    error = None if told is None else told.error()
+    message = consumer.poll(0)
+    error = None if message is None else message.error()
     if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
         raise with_context("this principal has no right to READ or DESCRIBE the group", error)
     return committed_offset(consumer, topic, partition, deadline)

@@ -146,8 +146,8 @@ class LearnerConfidence:
         unlabelled = np.full(len(slots), np.nan)
         if self.calibrated is not None:
             known = None if before is None or before.calibrated is None else before.probabilities[slots]
-            told = self.calibrated.calibrator.calibrate(score, unlabelled) if known is None else known
-            self.probabilities[slots] = told
+            calibrator = self.calibrated.calibrator
+            self.probabilities[slots] = calibrator.calibrate(score, unlabelled) if known is None else known
         if self.coverage is not None:
             if before is not None and self._has_level_of(before):
                 self.thresholds[slots] = before.thresholds[slots]

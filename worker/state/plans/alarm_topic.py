@@ -42,7 +42,7 @@ def require_alarms_writable(settings: WorkerSettings) -> None:
     """
     name = settings.topics.alarms
     allowed = topic_operations(admin_client(settings.bootstrap, settings.passthrough), [name]).get(name)
-    if allowed and "WRITE" not in allowed:  # where nothing is told, whoever writes is told
+    if allowed and "WRITE" not in allowed:  # empty: the broker does not say, and whoever writes gets its error
         raise Failure(
             f"no permission to write to {name}: plans with detectors cannot be applied until there is permission"
         )

@@ -18,7 +18,7 @@ from driftway.worker.state.monitoring.evidence import is_tested, mean_e_value
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 
 BETTER, WORSE = SIDES
-MAX_TOLD = 16
+MAX_SHOWN = 16
 """Partitions whose offsets are named in a plan, which every partition's snapshot then holds."""
 
 
@@ -48,9 +48,9 @@ class Promotion:
     @property
     def change(self) -> str:
         """The decision as a plan tells it, after the words of `driftway models promote`."""
-        told = [f"{p}:{offset}" for p, offset in sorted(self.offsets.items())]
-        others = [f"and {len(told) - MAX_TOLD:,} more"] if len(told) > MAX_TOLD else []
-        places = " ".join([*told[:MAX_TOLD], *others])
+        offsets = [f"{p}:{offset}" for p, offset in sorted(self.offsets.items())]
+        others = [f"and {len(offsets) - MAX_SHOWN:,} more"] if len(offsets) > MAX_SHOWN else []
+        places = " ".join([*offsets[:MAX_SHOWN], *others])
         return (
             f"promote {self.challenger} (by a worker: better than {self.champion}, p <= {1.0 / self.e_value:.1e}, "
             f"{self.level:.1e} is enough; {self.rows:,} rows, up to {places})"

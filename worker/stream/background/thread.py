@@ -22,7 +22,7 @@ class BackgroundThread(ABC):
         self._over = threading.Event()
         """Set once the worker ends; `_run` returns soon after."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._told = ""
+        self._last_error = ""
 
     @abstractmethod
     def _run(self) -> None:
@@ -41,5 +41,5 @@ class BackgroundThread(ABC):
 
     def _is_news(self, sentence: str) -> bool:
         """Whether an error is another one than the last that was asked about."""
-        last, self._told = self._told, sentence
+        last, self._last_error = self._last_error, sentence
         return sentence != last

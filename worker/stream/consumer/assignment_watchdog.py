@@ -45,7 +45,7 @@ class AssignmentWatchdog:
         common = without_membership(base_properties(settings.bootstrap, settings.passthrough))
         self._group = WatchedGroup(settings.input, settings.group, common, event_log.form)
         self._settings, self._event_log, self._protocol = settings, event_log, settings.protocol
-        self._next_look, self._told = 0.0, False
+        self._next_look, self._logged = 0.0, False
         self._busy = busy
         self._ended = threading.Event()
         self._changed_at = time.monotonic()
@@ -76,8 +76,8 @@ class AssignmentWatchdog:
             return False
         self._next_look = now + LOOK_SECONDS
         unread = unread_partitions(self._settings, owned)
-        if unread and not self._told:
-            self._told = True
+        if unread and not self._logged:
+            self._logged = True
             self._event_log.event("waiting for partitions of other members", partitions=unread)
         return unread == []
 

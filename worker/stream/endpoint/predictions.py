@@ -92,7 +92,7 @@ class PredictionHandler:
         As of `require_token`, for predictions.
     """
 
-    def __init__(self, worker: Worker, token: bytes | None = None) -> None:
+    def __init__(self, worker: Worker, token: bytes | None) -> None:
         self._worker, self._token = worker, token
         self._models: dict[int, CommittedModel] = {}
 

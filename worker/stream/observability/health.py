@@ -134,7 +134,7 @@ class HealthMonitor:
         """Whether every assigned task is running and the cluster answers, and the details of that.
 
         A worker without partitions is ready once the group has told it so. Rows that wait behind open transactions are
-        told, but no worker could take them.
+        named, but no worker could take them.
         """
         states = {str(task.partition): task.state.value for task in tasks}
         running = self.phase == RUNNING

@@ -13,7 +13,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import AT_LEAST_ONCE, WorkerSettings
 from driftway.worker.settings.option_values import PromoteOption
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-from driftway.worker.state.plans.promotion import MAX_TOLD, PromotionRule, champion_since, levels
+from driftway.worker.state.plans.promotion import MAX_SHOWN, PromotionRule, champion_since, levels
 from tests.unit.worker.rows import model_settings
 
 OPTION = PromoteOption(0.01, 1000, 10_000)
@@ -168,7 +168,7 @@ def test_the_description_of_a_promotion_has_the_evidence() -> None:
         "promote arow (by a worker: better than pa1, p <= 2.5e-03, 5.0e-03 is enough; 4,780 rows, up to 0:199 1:200 "
     )
     assert promotion.change.startswith(start)
-    assert promotion.change.endswith(f" {MAX_TOLD - 1}:{199 + MAX_TOLD - 1} and 24 more)")
+    assert promotion.change.endswith(f" {MAX_SHOWN - 1}:{199 + MAX_SHOWN - 1} and 24 more)")
 
 
 @pytest.mark.parametrize(
