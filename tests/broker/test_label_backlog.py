@@ -74,7 +74,7 @@ def test_the_number_of_events_that_wait_for_labels_is_bounded(
             fetch(wanted)
 
     def watched() -> None:
-        before, size = sum(task.position for task in worker.tasks.values()), worker.consumer.batch_size
+        before, size = sum(task.position for task in worker.tasks.values()), worker.consumer.batch_size.rows
         step()
         taken = sum(task.position for task in worker.tasks.values()) - before
         assert taken <= size, "handling all waiting events would keep the loop from polling in time"

@@ -145,19 +145,10 @@ class Worker:
         return self._watchdog.others_have_read(self.tasks)
 
     def step(self) -> None:
-        """One turn of the loop; see the module's docstring."""
+        """One turn of the loop; the steps are those of the module's docstring."""
         self.reporter.turned()
-        limits = [min(task.transaction_size.max_rows, task.model.max_rows) for task in self.tasks.values()]
-        self.consumer.limit_batch_size(limits)
-        arrived = self.consumer.poll(self._poll_timeout())
-        self._shares.poll()
-        if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
-            started, max_rows = time.monotonic(), max(1, self.consumer.batch_size // len(batches))
-            taken = [self._advance(partition, records, max_rows) for partition, records in batches]
-            seconds = time.monotonic() - started
-            self.metrics.worker_metric(self.metrics.batch_duration).observe(seconds)
-            full = bool(self.settings.label_topic) and max(taken) >= max_rows
-            self.consumer.adapt_batch_size(seconds, sum(taken), full)
+        if batches := self._poll():
+            self._advance_tasks(batches)
         self._collect_restores()
         self._collect_commits()
         self._retry_restores()
@@ -168,12 +159,31 @@ class Worker:
             self._begin_commits([task for task in self.tasks.values() if task.needs_commit()], self._commit_deadline())
         self._memory.collect()
 
+    # 1. Polling.
+
+    def _poll(self) -> list[tuple[int, Records | None]]:
+        """Poll all clients; return records by partition, and None for those whose events only waited for labels."""
+        limits = [min(task.transaction_size.max_rows, task.model.max_rows) for task in self.tasks.values()]
+        self.consumer.batch_size.limit(limits)
+        arrived = self.consumer.poll(self._poll_timeout())
+        self._shares.poll()
+        return [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]
+
     def _poll_timeout(self) -> float:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
         busy = self._restores or self._commits or any(task.waiting_events for task in self.tasks.values())
         return min(IDLE_SECONDS / 10 if busy else IDLE_SECONDS, self._interval.seconds_left)
 
     # 2. Advancing.
+
+    def _advance_tasks(self, batches: Sequence[tuple[int, Records | None]]) -> None:
+        """Let tasks process what `_poll` returned, and adapt the next batch to the time that takes."""
+        started, max_rows = time.monotonic(), max(1, self.consumer.batch_size.rows // len(batches))
+        taken = [self._advance(partition, records, max_rows) for partition, records in batches]
+        seconds = time.monotonic() - started
+        self.metrics.worker_metric(self.metrics.batch_duration).observe(seconds)
+        full = bool(self.settings.label_topic) and max(taken) >= max_rows
+        self.consumer.batch_size.adapt(seconds, sum(taken), full)
 
     def _advance(self, partition: int, records: Records | None, max_rows: int) -> int:
         """Let a task process records, if it is restored; return how many it took.
@@ -200,12 +210,6 @@ class Worker:
 
     # 3. Restoring.
 
-    def _open_task(self, partition: int) -> None:
-        checkpoint = self._make_checkpoint(partition)
-        task = self.tasks[partition] = Task(self.settings, partition, checkpoint, self._model_changes.plans)
-        self.metrics.state(task)
-        self._restores.submit(task, self._retries.restore_timeout(partition))
-
     def _collect_restores(self) -> None:
         """Apply finished restores."""
         for call in self._restores.collect():
@@ -218,7 +222,8 @@ class Worker:
             except (KafkaException, TaskError) as error:
                 if not call.done:
                     self._abandon(call)
-                self._restore_failed(task, error)
+                action, sentence = self._classify_failure(task, "restore failed", error)
+                self._retries.record_failure(task.partition, action, f"{task}: {sentence}")
                 continue
             self.reporter.restored(task, found, call.seconds)
             self._resume_at(task, task.position if found.start is None else found.start)
@@ -285,7 +290,8 @@ class Worker:
             elif partition in leaving:
                 # The next owner starts from the last commit, whatever became of this one.
                 self.event_log.warning("last commit failed", partition=partition, error=str(error))
-                self._close(task)
+                task.close()
+                self.metrics.state(task)
             else:
                 self._handle_failure(task, error)
 
@@ -304,11 +310,6 @@ class Worker:
         if isinstance(error, TimedOut) and size.timed_out(task.open_rows):
             self.event_log.warning("smaller transactions", partition=task.partition, rows=size.max_rows)
         self._restore_again(task, action, sentence)
-
-    def _restore_failed(self, task: Task, error: KafkaException | TaskError) -> None:
-        """Schedule the next restore of a task whose restore has failed."""
-        action, sentence = self._classify_failure(task, "restore failed", error)
-        self._retries.record_failure(task.partition, action, f"{task}: {sentence}")
 
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
         """Log and count a failure; raise if no retry can help."""
@@ -342,7 +343,10 @@ class Worker:
         self.event_log.event("assigned", partitions=partitions)
         for partition in partitions:
             self._retries.reset(partition)
-            self._open_task(partition)
+            checkpoint = self._make_checkpoint(partition)
+            task = self.tasks[partition] = Task(self.settings, partition, checkpoint, self._model_changes.plans)
+            self.metrics.state(task)
+            self._restores.submit(task, self._retries.restore_timeout(partition))
 
     def _revoked(self, partitions: list[int]) -> None:
         """Commit and close partitions that are about to move, under one deadline."""
@@ -376,13 +380,9 @@ class Worker:
         for partition in partitions:
             self._retries.reset(partition)
             self._backpressure.forget(partition)
-            task = self.tasks.pop(partition, None)
-            if task is not None and task.state is not State.CLOSED:
-                self._close(task)
-
-    def _close(self, task: Task) -> None:
-        task.close()
-        self.metrics.state(task)
+            if (task := self.tasks.pop(partition, None)) is not None and task.state is not State.CLOSED:
+                task.close()
+                self.metrics.state(task)
 
     def _make_checkpoint(self, partition: int) -> Checkpoint:
         return make_checkpoint(self.settings, partition, self.consumer.member, self._probe, self.reporter.callbacks)

@@ -9,28 +9,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import Failure, Fenced
-from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained, is_permanent, with_right
 from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.background.call import call_with_timeout
+from driftway.worker.stream.consumer.batch_size import BatchSize
 from driftway.worker.stream.consumer.membership import NAME_TAKEN, GroupMembership
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire.events import Records
-
-FIRST_BATCH = 32
-"""Rows of the first batch, few enough for the slowest learners; doubled while turns stay short."""
-TURN_SECONDS = 1.0
-"""Longest time that a batch should take: a slow learner gets smaller ones, so that the worker polls in time."""
-LARGE_BATCH, PROMPT_SECONDS = 10_000, 0.1
-"""From so many rows on batches grow only while they take less than this, the usual commit interval."""
 
 GATHER_SECONDS, FEW_ROWS = 0.01, 1000
 """How long rows gather after a poll that has returned fewer than these, which were all there were: see `_gather`."""
@@ -82,8 +75,7 @@ class PartitionConsumer:
         """Partition -> why it must be restored: a log does not hold the next offset; paused since then."""
         self.skipped_offsets: Counter[int] = Counter()
         """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
-        self.batch_size = FIRST_BATCH
-        """Rows that a turn of the loop takes at most."""
+        self.batch_size = BatchSize()
         self._few = False
         """Whether the last poll returned few rows, and all there were."""
         self._in_poll = False
@@ -127,29 +119,13 @@ class PartitionConsumer:
         self._membership.report_wait()
         return records
 
-    def adapt_batch_size(self, seconds: float, rows: int, full: bool = False) -> None:
-        """Choose the size of the next batch by how long the last one, of `rows` rows, took; `full`: it left some."""
-        if seconds > TURN_SECONDS:
-            self.batch_size = max(1, int(rows * TURN_SECONDS / seconds)) if rows else self.batch_size
-        elif (full or rows >= self.batch_size) and seconds < self._brief:
-            self.batch_size = min(2 * self.batch_size, TURN_MESSAGES)
-
-    @property
-    def _brief(self) -> float:
-        """A turn of fewer seconds is followed by one with more rows."""
-        return TURN_SECONDS / 2 if self.batch_size < LARGE_BATCH else PROMPT_SECONDS
-
-    def limit_batch_size(self, most: Iterable[float]) -> None:
-        """Let the next batch have at most so many rows, the least of these numbers."""
-        self.batch_size = int(min([self.batch_size, *most]))
-
     def _drain(self, wait: float) -> PollResult:
         """Poll the client, then do what its callbacks had to defer."""
         wait -= self._gather(wait)
         self._in_poll = True
-        polled = self.member.poll(self.batch_size, wait)
+        polled = self.member.poll(self.batch_size.rows, wait)
         self._in_poll = False
-        self._few = 0 < sum(map(len, polled.records)) < min(FEW_ROWS, self.batch_size)
+        self._few = 0 < sum(map(len, polled.records)) < min(FEW_ROWS, self.batch_size.rows)
         deferred, self._deferred = self._deferred, {}
         for partition, action in deferred.items():
             action(partition)

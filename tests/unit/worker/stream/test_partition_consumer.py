@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from driftway.worker.kafka.confluent.member import ConfluentMember
-from driftway.worker.kafka.consumer_columns import TURN_MESSAGES
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.background import call as calls
 from driftway.worker.stream.consumer import partition_consumer
-from driftway.worker.stream.consumer.partition_consumer import FIRST_BATCH, LARGE_BATCH, TURN_SECONDS, PartitionConsumer
+from driftway.worker.stream.consumer.batch_size import FIRST_BATCH
+from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
 from driftway.worker.stream.observability.event_log import EventLog
 from tests.unit.worker.rows import model_settings
 
@@ -219,23 +219,3 @@ def test_polls_wait_for_more_rows_after_small_batches_but_not_too_long(monkeypat
     assert slept == [partition_consumer.GATHER_SECONDS], "only after the second batch"
     one.poll(0.003)
     assert slept[1:] == [0.003]
-
-
-def test_batch_sizes_adapt_to_the_learners_speed() -> None:
-    """A learner that takes 10 ms a row must not keep the group waiting for 10,000 of them."""
-    one = consumer_of(ScriptedClient())
-    assert one.batch_size == FIRST_BATCH
-    for _ in range(10):
-        one.adapt_batch_size(0.2, one.batch_size)
-    assert LARGE_BATCH <= one.batch_size < 2 * LARGE_BATCH, "larger ones only if they are quick"
-    for _ in range(2):
-        one.adapt_batch_size(0.05, one.batch_size)
-    assert one.batch_size == TURN_MESSAGES
-    one.adapt_batch_size(100.0, 10_000)
-    assert one.batch_size == TURN_SECONDS * 100
-    one.adapt_batch_size(TURN_SECONDS, 100)
-    assert one.batch_size == 100
-    one.adapt_batch_size(1e6, 1)
-    assert one.batch_size == 1
-    one.adapt_batch_size(0.001, 1)
-    assert one.batch_size == 2
