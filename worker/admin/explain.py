@@ -20,6 +20,7 @@ from driftway.learners.explain import Explanation, explain
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.admin.audit.diff import confidence_of, fields
+from driftway.worker.admin.state_admin.listing import Progress
 from driftway.worker.admin.state_admin.source import GroupPartition
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, require_form, rows, state_at
 from driftway.worker.errors import Failure, UsageFailure
@@ -297,15 +298,24 @@ def _emitted(
         other = WrittenPrediction(ABSENT)
         for first, end in ((begin, high), (low, begin)):
             with MessageStream(settings, topic, source.partition, end, first) as stream:
-                while messages := stream.peek(BATCH_MESSAGES):
-                    stream.drop(len(messages))
-                    progress(len(messages))
-                    for message in messages:
-                        found = _compared(message.value() or b"", wanted)
-                        if found is not None and found.verdict == SAME:
-                            return found
-                        other = found or other
+                found = _search(stream, wanted, progress)
+            if found is not None and found.verdict == SAME:
+                return found
+            other = found or other
     return other
+
+
+def _search(stream: MessageStream, wanted: WantedPrediction, progress: Progress) -> WrittenPrediction | None:
+    """Return the first prediction that is the wanted one, or the last one that differs from it; None: there is none."""
+    found = None
+    while messages := stream.peek(BATCH_MESSAGES):
+        stream.drop(len(messages))
+        progress(len(messages))
+        for message in messages:
+            found = _compared(message.value() or b"", wanted) or found
+            if found is not None and found.verdict == SAME:
+                return found
+    return found
 
 
 def _compared(value: bytes, wanted: WantedPrediction) -> WrittenPrediction | None:

@@ -279,17 +279,15 @@ class Checkpoint:
         if outputs.points:
             keys, points = zip(*outputs.points, strict=True)
             self._send(topics.accuracy, ListColumn(points), ListColumn(keys))
-        if outputs.alarms:
-            keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
-            self._send(topics.alarms, ListColumn(values), ListColumn(keys))
-        if outputs.shares:
-            keys, values = zip(*((record.key, record.value) for record in outputs.shares), strict=True)
-            self._send(topics.shares, ListColumn(values), ListColumn(keys))
+        for topic, records in ((topics.alarms, outputs.alarms), (topics.shares, outputs.shares)):
+            if records:
+                keys, values = zip(*((record.key, record.value) for record in records), strict=True)
+                self._send(topic, ListColumn(values), ListColumn(keys))
         if outputs.rejected:
             source = topics.input, self.partition, topics.labels, self.settings.rejected_headers
             largest = self._largest if self.passes_large else min(self._largest, SMALL_RECORD)
-            records = (record_of(bad, *source).within(largest) for bad in outputs.rejected)
-            keys, values, headers = zip(*records, strict=True)
+            rejections = (record_of(bad, *source).within(largest) for bad in outputs.rejected)
+            keys, values, headers = zip(*rejections, strict=True)
             self._send(topics.rejected, ListColumn(values), ListColumn(keys), headers)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
