@@ -1,4 +1,4 @@
-"""Clients of schema registries that are quickly made."""
+"""A schema registry, and clients of such that are quickly made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 import certifi
 import pytest
+
+from tests.support.registry import Stub
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -28,3 +30,9 @@ def certificates_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", create)
         yield
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as made:
+        yield made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner
@@ -19,12 +18,6 @@ from tests.support.registry import Stub, client
 
 TOPIC, SUBJECT = "EVENTS.g.predictions", "EVENTS.g.predictions-value"
 BINARY, NUMBERS = Target(), Target("regression", 0)
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as made:
-        yield made
 
 
 def id_of(stub: Stub, form: str = "avro", target: Target = BINARY, topic: str = TOPIC) -> int:

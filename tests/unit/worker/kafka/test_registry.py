@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -28,12 +27,6 @@ from tests.support import registered
 from tests.support.examples import repetitions
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub, client
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as made:
-        yield made
 
 
 def refusal(parse, value: bytes) -> str:

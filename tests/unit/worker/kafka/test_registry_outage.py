@@ -9,7 +9,6 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,12 +22,6 @@ from tests.support.secured_kafka import make_certificates
 from tests.support.selection import slow_but_each_once
 
 DEEP = "[" * 100_000
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as made:
-        yield made
 
 
 @pytest.mark.parametrize("form", FORMS)
