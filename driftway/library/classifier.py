@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -74,22 +75,28 @@ class Classifier(Estimator):
         """Return class -> probability of a row, calibrated on the rows before; empty before the first label."""
         columns, labels = self._columns or Columns.of_row(x), self._labels()
         score, millionths = self._ready(columns).probability(columns.row(x))
-        if len(score) == 1:
-            of_one = (millionths if score[0] >= 0.0 else MILLION - millionths) / MILLION
-            pair = 1.0 - of_one, of_one
-            return (
-                dict(zip(labels.known, pair, strict=True))
-                if len(labels.known) == 2
-                else dict.fromkeys(labels.known, 1.0)
-            )
-        shares = self._shares(score[None], np.array([millionths]))[0][: len(labels.known)]
-        return dict(zip(labels.known, (shares / shares.sum()).tolist(), strict=True))
+        if len(score) == 1 and len(labels.known) == 2:
+            right = millionths / MILLION
+            pair = (1.0 - right, right) if score[0] >= 0.0 else (right, 1.0 - right)
+            return dict(zip(labels.known, pair, strict=True))
+        shares = self._known_shares(score[None], np.array([millionths]))
+        return dict(zip(labels.known, shares[0].tolist(), strict=True))
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of rows, f8[n, K], in the order of `classes_`; errors as of `predict`."""
-        shares = self._shares(*self._predict_batch(X))
-        known = len(self._labels().known)
-        return shares if known == shares.shape[1] else shares[:, :known] / shares[:, :known].sum(axis=1, keepdims=True)
+        return self._known_shares(*self._predict_batch(X))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        self._labels()  # a first batch may lack classes, so they are numbered as they come
+        super().learn_many(X, y)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return the probabilities of a data frame's rows, with its index and a column for each class known so far.
+
+        Errors as of `predict_many`.
+        """
+        shares = self._known_shares(*self._predict_frame(X))
+        return sys.modules["pandas"].DataFrame(shares, index=X.index, columns=self._labels().known)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on rows, without learning from them."""
@@ -153,6 +160,11 @@ class Classifier(Estimator):
     def _known_only(self, score: Array) -> Array:
         """Return the scores without those of classes that have not come yet, f8[.., k], but at least one."""
         return score[..., : max(len(self._labels().known), 1)]
+
+    def _known_shares(self, score: Array, millionths: NDArray[np.int64]) -> Array:
+        """As `_shares`, of the classes that have come, f8[n, .]."""
+        shares, known = self._shares(score, millionths), len(self._labels().known)
+        return shares if known == shares.shape[1] else shares[:, :known] / shares[:, :known].sum(axis=1, keepdims=True)
 
     def _shares(self, score: Array, millionths: NDArray[np.int64]) -> Array:
         """Return probabilities, f8[n, K]: the calibrated one of the class predicted, the rest as the scores have it.

@@ -70,6 +70,26 @@ class Estimator(ABC):
     def predict_one(self, x: Any) -> Any:
         """Predict a row's label, without learning from it. Errors as of `learn_one`."""
 
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame of pandas in their order, with the bits of `learn_one`.
+
+        Errors as of `predict_many`.
+        """
+        columns = self._columns_of_frame(X)
+        if len(X):
+            self._learn_batch(X, y, columns)
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the rows of a data frame of pandas, as `predict_one` does: a Series with its index.
+
+        Raises
+        ------
+        ValueError
+            As of `partial_fit`; or X is no data frame of pandas.
+        """
+        score, _ = self._predict_frame(X)
+        return sys.modules["pandas"].Series(self._predictions(score), index=X.index)
+
     def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """Create an untrained model of the same parameters, of which `new_params` replace some."""
         made = type(self)(**{**self.get_params(), **(new_params or {})})
@@ -273,11 +293,11 @@ class Estimator(ABC):
         self.begin_with(columns, online)
         return online
 
-    def _learn_batch(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int64]]:
-        """Predict and learn a table's rows; as `OnlineLearner.learn_batch`."""
+    def _learn_batch(self, X: Any, y: Any, columns: Columns | None = None) -> tuple[Array, NDArray[np.int64]]:
+        """Predict and learn a table's rows; as `OnlineLearner.learn_batch`. `columns` are its own if not given."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        columns = self._columns or Columns.of_table(X)
+        columns = columns or self._columns or Columns.of_table(X)
         rows = columns.table(X)
         labels = self._labels_of(y, len(rows))
         if not len(rows):
@@ -302,6 +322,18 @@ class Estimator(ABC):
         columns = self._seen()
         return self._ready(columns).predict_batch(columns.table(X))
 
+    def _predict_frame(self, X: Any) -> tuple[Array, NDArray[np.int64]]:
+        """As `_predict_batch`, of a data frame of pandas, also before the first label."""
+        columns = self._columns_of_frame(X)
+        return self._ready(columns).predict_batch(columns.table(X))
+
+    def _columns_of_frame(self, X: Any) -> Columns:
+        """Return the columns of the model, or those that the first row of a data frame of pandas has as a dict."""
+        pandas = sys.modules.get("pandas")
+        if pandas is None or not isinstance(X, pandas.DataFrame):
+            raise ValueError(f"X is {type(X).__name__}, not a data frame of pandas: predict takes other tables")
+        return self._columns or Columns.of_row(dict.fromkeys(X.columns))
+
     def _seen(self) -> Columns:
         if self._columns is None:
             raise _sklearn_exception("NotFittedError", NotFitted)(
@@ -325,4 +357,4 @@ def _register_with_river(kind: type[Estimator]) -> None:
     """Declare the class as one of River's, whose functions ask for the class of a model, if River is loaded."""
     base = sys.modules.get("river.base")
     if base is not None:
-        (base.Regressor if kind.task == REGRESSION else base.Classifier).register(kind)
+        (base.MiniBatchRegressor if kind.task == REGRESSION else base.MiniBatchClassifier).register(kind)
