@@ -37,8 +37,9 @@ def read_config(
 ) -> dict[str, Any]:
     """Read defaults per command from a TOML file: top-level keys apply to all commands that have them, a table to one.
 
-    The table of a group (`topics`) applies to its commands, and may contain a table for each. The table `event` says
-    how events are read, for every command that reads them. Variables with former names win over the file.
+    The table of a group (`topics`) applies to its commands, and may contain a table for each. `check` also reads that
+    of `worker`. The table `event` says how events are read, for every command that reads them. Variables with former
+    names win over the file.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ def _per_command(
             if sub not in group:
                 raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
             _require(path, f"{name} {sub}", inner[sub], [group[sub]])
+        if name == "check":  # has all options of a worker, and is run with the same file
+            own = {**tables.get("worker", {}), **own}
         general = common
         if wanted not in (None, name):
             general = {key: value for key, value in common.items() if not isinstance(value, list)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,16 @@ def test_command_lines_of_every_kind_of_file_are_found() -> None:
 def test_the_example_options_of_the_unit_exist() -> None:
     worker = read_config(str(ROOT / "deploy/systemd/fraud.toml"))["worker"]
     assert {"input_", "group", "bootstrap", "labels", "http_port", "feature", "label_wait"} <= set(worker)
+
+
+def test_a_check_takes_the_options_of_the_worker_from_its_file(tmp_path: Path) -> None:
+    given = read_config(str(ROOT / "deploy/systemd/fraud.toml"))
+    assert given["check"] == given["worker"]
+    file = tmp_path / "config.toml"
+    file.write_text('[worker]\ninput = "A"\ngroup = "g"\n[check]\ninput = "B"\nrows = 10\n')
+    given = read_config(str(file))
+    assert given["check"] == {"input_": "B", "group": "g", "rows": 10}
+    assert given["worker"] == {"input_": "A", "group": "g"}
 
 
 def test_environment_variables_belong_to_options() -> None:
