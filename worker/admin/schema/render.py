@@ -60,7 +60,7 @@ def as_toml(proposal: Proposal, rejected: Counter[str], reading: Mapping[str, st
     lines += [_comment("id: no field with such a name is different in every event")] if proposal.id is None else []
     lines += [] if proposal.id is None else [_named("id", proposal.id)]
     lines += (
-        [_comment("time: no time that increases; the timestamps of the records are used instead")]
+        [_comment("time: no time that increases, so predictions have none, and ages count to the records' timestamps")]
         if proposal.time is None
         else []
     )

@@ -272,7 +272,8 @@ def test_ids_are_different_in_every_event_and_never_amounts() -> None:
 def test_a_time_that_does_not_increase_is_not_the_events_time() -> None:
     table, toml, _ = checked(orders(lambda row, i: {**row, "created_at": f"2026-0{i % 9 + 1}-01T1{i % 7}:30"}))
     assert "time" not in table
-    assert "# time: no time that increases" in toml
+    said = "# time: no time that increases, so predictions have none, and ages count to the records' timestamps"
+    assert said in toml
     assert table["feature"][0] == "created_at:time=hour|weekday"
 
 
