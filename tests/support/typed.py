@@ -35,7 +35,7 @@ driftway() {
     *) command driftway "$@" ;;
   esac
 }
-kafka-console-consumer.sh() { command kafka-console-consumer.sh "$@" --timeout-ms 5000; }
+kafka-console-consumer.sh() { command kafka-console-consumer.sh "$@" --timeout-ms 30000; }
 """
 """What readers do by hand: they leave a worker running beside the next commands, and end what would never end.
 
