@@ -164,7 +164,7 @@ def test_a_missing_input_and_unsuitable_topics_are_errors() -> None:
     [
         (None, "driftway topics create --input L --partitions 2 "),
         (1, "kafka-topics.sh --bootstrap-server k:9092 --alter --topic L --partitions 2"),
-        (3, "kafka-topics.sh --bootstrap-server k:9092 --alter --topic E --partitions 3"),
+        (3, "driftway topics create --input NAME --partitions 2 "),
         (2, ""),
     ],
 )
