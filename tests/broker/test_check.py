@@ -130,6 +130,8 @@ def test_misconfigurations_are_found_and_fixed_by_the_suggested_commands(
     assert "  ok       owner of the outputs: they belong to" in shown.stdout
     # How many depends on what the worker has committed of events that wait for labels.
     assert re.search(r"  ok       sample: read \d+ events of .* none would be rejected", shown.stdout), shown.stdout
+    foreign = CheckRun(*options, "--group", unique("group"), "--output-prefix", outputs, before=config)
+    assert [one["check"] for one in foreign.wrong()] == ["owner of the outputs"]
     other = driftway("check", "--input", f"{topic}x", "--group", group, "--bootstrap", kafka)
     assert other.code == 2
     assert f"error    input: there is no topic {topic}x" in other.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,15 @@ def test_learning_row_by_row_equals_one_batch(learner: str) -> None:
         model.learn_one(x, int(y))
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where a shell in the background has made the process ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_stops_a_long_table_between_two_of_its_rows() -> None:
     """What was learned until then equals the same rows learned in one call."""
     rows, y = np.tile(X, (4_000, 1)), np.tile(Y, 4_000)
@@ -83,6 +92,7 @@ def test_an_interrupt_stops_a_long_table_between_two_of_its_rows() -> None:
     assert 0 < at < len(rows)
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_between_two_kernels_waits_until_both_have_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A standardiser has a kernel of its own, which runs ahead of the learner's."""
     scale = standardizer.standardize

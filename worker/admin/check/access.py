@@ -38,6 +38,7 @@ from driftway.worker.stream.task.committing.exactly_once import (
 )
 
 GROUP, EVENTS = "access", "events"
+OWNER = "owner of the outputs"
 ASK_SECONDS = 15.0
 TRY_SECONDS = 5.0
 LONGEST_INTERVAL = TRANSACTION_TIMEOUT_MS / 2000
@@ -193,12 +194,12 @@ def check_owner(state: ClusterState, settings: WorkerSettings, commands: Command
         if owner is not None:
             require_own(settings, owner)
     except Failure as error:
-        yield failed(GROUP, "owner of the outputs", error, commands.worker("--output-prefix", "PREFIX"))
+        yield failed(GROUP, OWNER, error, commands.worker("--output-prefix", "PREFIX"))
     except (KafkaException, TimedOut) as error:
-        yield Finding(GROUP, "owner of the outputs", SKIPPED, f"it cannot be read: {_text(error)}")
+        yield Finding(GROUP, OWNER, SKIPPED, f"it cannot be read: {_text(error)}")
     else:
         whose = "no group has used these topics yet" if owner is None else f"they belong to {settings.group}"
-        yield Finding(GROUP, "owner of the outputs", OK, whose)
+        yield Finding(GROUP, OWNER, OK, whose)
 
 
 def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Position]:

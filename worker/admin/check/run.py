@@ -72,7 +72,8 @@ def run_checks(
         yield from allowed
         if partitions and not any(one.status == ERROR and one.check in READING for one in allowed):
             tell(f"reads about {plural(rows, 'event')} of {settings.input}")
-            sample, found = _of_events(state, settings, commands, rows)
+            owned = not any(one.status == ERROR and one.check == access.OWNER for one in allowed)
+            sample, found = _of_events(state, settings, commands, rows, owned)
             yield from found
     tell("this machine")
     yield from _of_machine(settings, commands, sample, max(1, partitions))
@@ -109,16 +110,17 @@ def _of_access(state: ClusterState, settings: WorkerSettings, commands: Commands
 
 
 def _of_events(
-    state: ClusterState, settings: WorkerSettings, commands: Commands, rows: int
+    state: ClusterState, settings: WorkerSettings, commands: Commands, rows: int, owned: bool
 ) -> tuple[Sample, list[Finding]]:
-    """Read a sample, and judge it with the retention."""
+    """Read a sample, and judge it with the retention; and the position, unless the snapshots are another group's."""
     found = list(events.check_registry(settings, commands))
     sample, size = Sample(schema=settings.model.shape), None
     if all(one.status == OK for one in found):  # else every event would wait for the registry
         try:
             with translated_errors(settings):
                 positions = access.positions(state, settings)
-                found.append(access.check_positions(positions, settings, commands))
+                if owned:
+                    found.append(access.check_positions(positions, settings, commands))
                 sample = take_sample(settings, positions, rows, state.partitions.get(settings.label_topic, 0))
         except Failure as error:
             found.append(failed(events.GROUP, "sample", error))
