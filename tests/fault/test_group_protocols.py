@@ -135,6 +135,19 @@ def test_a_worker_that_stops_at_the_end_reads_the_partitions_of_a_dead_member_to
     auditor.require(scenario.expected)
 
 
+def test_a_static_member_whose_name_another_one_takes_says_so(kafka: str) -> None:
+    scenario = FaultScenario(kafka, partitions=1, rows=100)
+    arguments = (*plain(scenario), "-X", "group.instance.id=one")
+    with Driftway(*arguments) as first:
+        first.await_text("running")
+        with Driftway(*arguments) as second:
+            assert first.wait(60) == 3, first.summary()
+            sentence = f"another consumer of group {scenario.group} has this worker's group.instance.id, one"
+            assert f"driftway: {sentence}: give each worker its own" in first.stderr
+            second.await_text("running")
+            stop(second)
+
+
 @pytest.mark.slow
 def test_a_successor_waits_until_the_name_of_a_killed_member_is_free(kafka: str) -> None:
     """The newer protocol reserves the name until the session expires; the classic protocol reassigns it at once."""

@@ -25,6 +25,7 @@ from driftway.worker.stream.consumer.membership import NAME_TAKEN, GroupMembersh
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire.events import Records
 
+INSTANCE_ID = "group.instance.id"
 GATHER_SECONDS, FEW_ROWS = 0.01, 1000
 """How long rows gather after a poll that has returned fewer than these, which were all there were: see `_gather`."""
 SEEK_SECONDS = 10.0
@@ -254,10 +255,15 @@ class PartitionConsumer:
             )
         elif code == KafkaError._FATAL or is_permanent(error):
             # For a fenced static member the client gives a fatal error, whose text alone names the cause.
-            named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
-            kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
+            named = INSTANCE_ID in error.str() or NAME_TAKEN in error.str()
+            if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED):
+                name = self.settings.passthrough.get(INSTANCE_ID)
+                raise Fenced(
+                    f"another consumer of group {self.settings.group} has this worker's {INSTANCE_ID}, {name}: give "
+                    "each worker its own"
+                )
             sentence = f"the broker refused this consumer: {error.str()}"
-            raise kind(with_right(sentence, KafkaException(error), self.settings.group, self.settings.input))
+            raise Failure(with_right(sentence, KafkaException(error), self.settings.group, self.settings.input))
         elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
                 f"the other members of group {self.settings.group} have another partition.assignment.strategy: start "
