@@ -1,4 +1,4 @@
-"""A schema registry, and clients of such that are quickly made."""
+"""A schema registry, and clients of it that are made quickly."""
 
 from __future__ import annotations
 
