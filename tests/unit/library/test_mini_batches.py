@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -20,13 +21,18 @@ def frame(dataset: Any) -> tuple[pd.DataFrame, pd.Series[Any]]:
     return pd.DataFrame([x for x, _ in rows], index=index), pd.Series([y for _, y in rows], index=index)
 
 
+def batches(X: pd.DataFrame, y: pd.Series[Any]) -> Iterator[tuple[pd.DataFrame, pd.Series[Any], list[Any]]]:
+    """Yield the rows of each batch, their labels, and the rows as dicts."""
+    for begin in range(0, len(X), SIZE):
+        rows = X.iloc[begin : begin + SIZE]
+        yield rows, y.iloc[begin : begin + SIZE], rows.to_dict("records")
+
+
 def test_batches_of_a_classifier_have_the_bits_of_single_rows() -> None:
     X, y = frame(datasets.Phishing())
     one, many = dw.Classifier("arow"), dw.Classifier("arow")
     assert isinstance(many, base.MiniBatchClassifier)
-    for begin in range(0, len(X), SIZE):
-        rows, labels = X.iloc[begin : begin + SIZE], y.iloc[begin : begin + SIZE]
-        singles = rows.to_dict("records")
+    for rows, labels, singles in batches(X, y):
         predicted, shares = many.predict_many(rows), many.predict_proba_many(rows)
         assert predicted.index.equals(rows.index)
         assert shares.index.equals(rows.index)
@@ -41,11 +47,10 @@ def test_batches_of_a_regressor_have_the_bits_of_single_rows() -> None:
     X, y = frame(datasets.TrumpApproval())
     one, many = dw.Regressor("dfop"), dw.Regressor("dfop")
     assert isinstance(many, base.MiniBatchRegressor)
-    for begin in range(0, len(X), SIZE):
-        rows, labels = X.iloc[begin : begin + SIZE], y.iloc[begin : begin + SIZE]
-        assert many.predict_many(rows).tolist() == [one.predict_one(x) for x in rows.to_dict("records")]
+    for rows, labels, singles in batches(X, y):
+        assert many.predict_many(rows).tolist() == [one.predict_one(x) for x in singles]
         many.learn_many(rows, labels)
-        for x, label in zip(rows.to_dict("records"), labels, strict=True):
+        for x, label in zip(singles, labels, strict=True):
             one.learn_one(x, label)
 
 
